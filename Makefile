@@ -66,7 +66,7 @@ generate: postgresql ## rebuild gen, openapi and the dump of the schema from the
 	$(GO) test -count=1 ./sql -run '^TestFunctionSet_Statements_' -update
 	$(TOOL) sqlc generate
 	$(GO) run ./openapi/record
-	$(TOOL) oapi-codegen -config gen/client/oapi-codegen.yaml -o gen/client/client.gen.go openapi/placement/1.39.json
+	$(TOOL) oapi-codegen -config gen/client/oapi-codegen.yaml -o gen/client/client.gen.go $(wildcard openapi/berth/placement/1.*.json)
 	$(GO) test -count=1 ./server/migrate -run '^TestSchemaDump_Migrated_|^TestFunctionSet_Changed_' -update
 
 verify: generate ## rebuild and fail when anything differs from what is committed, or from what is released

@@ -7,10 +7,12 @@ import (
 	"net/http"
 
 	"github.com/google/uuid"
+
+	api "github.com/berthd/berth/gen/client"
 )
 
-// CapacityFitQuestion is the question how many members fit, which all ask the same query.
-type CapacityFitQuestion struct {
+// CapacityFitQuery asks how many members fit, which all send the same query.
+type CapacityFitQuery struct {
 	// Query is what each member asks. The service ignores its order and its limits.
 	Query CandidateQuery
 	// Count is the number of members at which the search ends, at most 1000000; 0: 100.
@@ -37,7 +39,7 @@ type CapacityChange struct {
 }
 
 // MarshalJSON implements json.Marshaler.
-func (q CapacityFitQuestion) MarshalJSON() ([]byte, error) {
+func (q CapacityFitQuery) MarshalJSON() ([]byte, error) {
 	type relation struct {
 		Apart    string `json:"apart,omitempty"`
 		Together string `json:"together,omitempty"`
@@ -59,48 +61,10 @@ func (q CapacityFitQuestion) MarshalJSON() ([]byte, error) {
 	return json.Marshal(made)
 }
 
-// CapacityFit is how many members fit.
-type CapacityFit struct {
-	CapacityFitCount
-	Trees     CapacityFitTrees            `json:"trees"`
-	Resources map[string]CapacityFitClass `json:"resources"`
-	// Before is the answer without the changes; nil for a question without any.
-	Before *CapacityFitCount `json:"before,omitempty"`
-}
-
-// CapacityFitCount is a number of members.
-type CapacityFitCount struct {
-	// Fit is the number of members for which there are places that hold together. AtMost is an upper bound; nil unless all trees
-	// were searched. Exact is true if both are equal.
-	Fit    int64  `json:"fit"`
-	AtMost *int64 `json:"at_most"`
-	Exact  bool   `json:"exact"`
-	// Stopped is why the search ended: "all" trees were searched, or it reached the "count", the "budget" or the "time".
-	Stopped string `json:"stopped"`
-	// EndsFirst is the class of which there is the least; nil unless all trees were searched.
-	EndsFirst *string `json:"ends_first"`
-}
-
-// CapacityFitTrees counts trees: the searched ones, those with a place, and the members of the tree with the most.
-type CapacityFitTrees struct {
-	LookedAt  int64 `json:"looked_at"`
-	WithRoom  int64 `json:"with_room"`
-	MostInOne int64 `json:"most_in_one"`
-}
-
-// CapacityFitClass is what the members use of a class. Limit, Free and Stranded are nil if the service does not know them.
-type CapacityFitClass struct {
-	Amount   int64  `json:"amount"`
-	Limit    *int64 `json:"limit"`
-	Free     *int64 `json:"free"`
-	Usable   int64  `json:"usable"`
-	Stranded *int64 `json:"stranded"`
-}
-
 // CapacityFit returns how many members fit, as things are or with other hardware. It needs berth 1.4: the error of a service
 // without it is an ErrExtensions. The service answers two questions of a caller at once; the client repeats a third one later.
-func (c *Client) CapacityFit(ctx context.Context, question CapacityFitQuestion) (CapacityFit, error) {
-	var made CapacityFit
+func (c *Client) CapacityFit(ctx context.Context, question CapacityFitQuery) (api.CapacityFit, error) {
+	var made api.CapacityFit
 	body, err := json.Marshal(question)
 	if err != nil {
 		var invalid *json.MarshalerError

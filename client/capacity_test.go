@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+
+	api "github.com/berthd/berth/gen/client"
 )
 
 // TestClient_CapacityFit_CountsMembers asks for instances of 2 VCPU; each NUMA node has 6 of 8 free, and the members can be on
@@ -15,11 +17,11 @@ import (
 func TestClient_CapacityFit_CountsMembers(t *testing.T) {
 	t.Parallel()
 	c := extendedCloud(t)
-	question := CapacityFitQuestion{Query: CandidateQuery{Resources: "VCPU:2", Limit: 1}, Count: 50}
+	question := CapacityFitQuery{Query: CandidateQuery{Resources: "VCPU:2", Limit: 1}, Count: 50}
 	found := must(c.client.CapacityFit(t.Context(), question))(t)
 	vcpu := found.Resources["VCPU"]
 	if found.Fit != 6 || !found.Exact || found.Stopped != "all" || *found.EndsFirst != "VCPU" || *found.AtMost != 6 || found.Before != nil ||
-		found.Trees != (CapacityFitTrees{LookedAt: 2, WithRoom: 1, MostInOne: 6}) || vcpu.Amount != 2 || *vcpu.Free != 12 || *vcpu.Stranded != 0 {
+		found.Trees != (api.CapacityFitTrees{LookedAt: 2, WithRoom: 1, MostInOne: 6}) || vcpu.Amount != 2 || *vcpu.Free != 12 || *vcpu.Stranded != 0 {
 		t.Errorf("found = %+v", found)
 	}
 	question.Changes = []CapacityChange{{Like: new(numa1), Count: 2}, {Class: "VCPU", AllocationRatio: new(2.0), InTree: new(cn)}}
@@ -27,7 +29,7 @@ func TestClient_CapacityFit_CountsMembers(t *testing.T) {
 	if changed := must(c.client.CapacityFit(t.Context(), question))(t); changed.Fit != 3 || changed.Before == nil || changed.Before.Fit != 1 {
 		t.Errorf("found with changes = %+v", changed)
 	}
-	question = CapacityFitQuestion{Query: CandidateQuery{Resources: "VCPU:2"}, Count: 1}
+	question = CapacityFitQuery{Query: CandidateQuery{Resources: "VCPU:2"}, Count: 1}
 	if first := must(c.client.CapacityFit(t.Context(), question))(t); first.Fit != 1 || first.Stopped != "count" || first.AtMost != nil || first.EndsFirst != nil {
 		t.Errorf("found with a count of 1 = %+v", first)
 	}
@@ -41,7 +43,7 @@ func TestClient_CapacityFitOfOlderService_ReturnsErrExtensions(t *testing.T) {
 		request.Header.Set(versionHeader, placement)
 		return nil, nil
 	}
-	if _, err := c.client.CapacityFit(t.Context(), CapacityFitQuestion{Query: CandidateQuery{Resources: "VCPU:2"}}); !errors.Is(err, ErrExtensions) {
+	if _, err := c.client.CapacityFit(t.Context(), CapacityFitQuery{Query: CandidateQuery{Resources: "VCPU:2"}}); !errors.Is(err, ErrExtensions) {
 		t.Errorf("error = %v, want ErrExtensions", err)
 	}
 	if _, err := c.client.CapacityList(t.Context(), CapacityQuery{}); !errors.Is(err, ErrExtensions) {
@@ -54,7 +56,7 @@ func TestClient_CapacityFitInvalidSuffix_NotSent(t *testing.T) {
 	c := extendedCloud(t)
 	c.requests()
 	query := CandidateQuery{Groups: []GroupQuery{{Suffix: "not a suffix", Resources: "VCPU:2"}}}
-	_, err := c.client.CapacityFit(t.Context(), CapacityFitQuestion{Query: query})
+	_, err := c.client.CapacityFit(t.Context(), CapacityFitQuery{Query: query})
 	if err == nil || len(c.requests()) != 0 {
 		t.Errorf("error = %v, want one before the request", err)
 	}

@@ -9,16 +9,18 @@ import (
 	"net/http"
 
 	"github.com/google/uuid"
+
+	api "github.com/berthd/berth/gen/client"
 )
 
 // ClaimConsumer is a consumer of a claim. All fields but Generation are required.
 type ClaimConsumer struct {
-	UUID      uuid.UUID `json:"uuid"`
-	ProjectID string    `json:"project_id"`
-	UserID    string    `json:"user_id"`
-	Type      string    `json:"consumer_type"`
+	UUID         uuid.UUID `json:"uuid"`
+	ProjectID    string    `json:"project_id"`
+	UserID       string    `json:"user_id"`
+	ConsumerType string    `json:"consumer_type"`
 	// Generation is nil for a consumer that does not exist.
-	Generation *int64 `json:"consumer_generation"`
+	ConsumerGeneration *int64 `json:"consumer_generation"`
 }
 
 // ClaimCandidate is a candidate of a claim: allocations by provider, and the providers by request group.
@@ -100,8 +102,9 @@ type ClaimedPlaces struct {
 	// with queries.
 	Query     *int `json:"query"`
 	Candidate *int `json:"candidate"`
-	// Effort is what the claim took.
-	Effort ClaimEffort `json:"effort"`
+	// Effort is what the claim took: how many searches there were, and how many candidates were tried. Of these, Full did
+	// not fit, Stale had a provider that had changed, and Held were being written by another request.
+	Effort api.ClaimEffort `json:"effort"`
 }
 
 // ClaimedPlace is all that a consumer has after a claim.
@@ -149,23 +152,6 @@ func (p *ClaimedPlace) UnmarshalJSON(text []byte) error {
 type allocationRecord struct {
 	Resources  Resources `json:"resources"`
 	Generation int64     `json:"generation"`
-}
-
-// ClaimEffort is what a claim took.
-type ClaimEffort struct {
-	// Searches and Candidates are how many searches there were, and how many candidates were tried. Of these, Full did not
-	// fit, Stale had a provider that had changed, and Held were being written by another request.
-	Searches   int `json:"searches"`
-	Candidates int `json:"candidates"`
-	Full       int `json:"full"`
-	Stale      int `json:"stale"`
-	Held       int `json:"held"`
-}
-
-// RefusedCandidate is a candidate of a claim that does not fit, and the reason.
-type RefusedCandidate struct {
-	Candidate int    `json:"candidate"`
-	Detail    string `json:"detail"`
 }
 
 // ClaimCreate finds a place for consumers and claims it, in one request that no other write can come between. It needs

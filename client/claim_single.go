@@ -35,7 +35,7 @@ func (r ClaimRequest) isComplete() bool {
 // search returns the request as that of one candidate.
 func (r ClaimRequest) search(consumer uuid.UUID) ClaimSearch {
 	wanted := ClaimSearch{
-		Consumers:  []ClaimConsumer{{UUID: consumer, ProjectID: r.ProjectID, UserID: r.UserID, Type: r.Type, Generation: r.Generation}},
+		Consumers:  []ClaimConsumer{{UUID: consumer, ProjectID: r.ProjectID, UserID: r.UserID, ConsumerType: r.Type, ConsumerGeneration: r.Generation}},
 		Candidates: []ClaimCandidate{{Allocations: maps.Clone(r.Allocations), Mappings: r.Mappings}},
 	}
 	if r.Generation != nil {

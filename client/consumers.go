@@ -60,13 +60,7 @@ type ListedConsumer struct {
 	// Allocations are those of each provider, if the request includes them.
 	Allocations ListedAllocations `json:"allocations,omitempty"`
 	// NodeAllocation is the allocation of the Bare Metal API that has claimed a node with this consumer; nil for others.
-	NodeAllocation *NodeAllocationName `json:"node_allocation,omitempty"`
-}
-
-// NodeAllocationName names an allocation of the Bare Metal API; Name is nil if it has none.
-type NodeAllocationName struct {
-	UUID uuid.UUID `json:"uuid"`
-	Name *string   `json:"name"`
+	NodeAllocation *api.NodeAllocationName `json:"node_allocation,omitempty"`
 }
 
 // ClassAmounts are amounts of resource classes in the order of the service.

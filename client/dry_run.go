@@ -8,8 +8,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/google/uuid"
-
 	api "github.com/berthd/berth/gen/client"
 )
 
@@ -37,7 +35,7 @@ type DryRunResult struct {
 	Would int             `json:"would"`
 	Body  json.RawMessage `json:"body"`
 	// Changes are empty if the write would fail.
-	Changes StateChanges `json:"changes"`
+	Changes api.StateChange `json:"changes"`
 	// Inverse is the body of a request that reverses a reshape or a tree, which can be decoded into ReshapeChanges or
 	// WantedTree; null for other writes. IrreversibleReason is why there is none.
 	Inverse            json.RawMessage `json:"inverse"`
@@ -46,67 +44,15 @@ type DryRunResult struct {
 	Response json.RawMessage `json:"-"`
 }
 
-// StateChanges are what a write changes. Of two states they have only what differs.
-type StateChanges struct {
-	Providers map[uuid.UUID]ProviderChange `json:"resource_providers"`
-	Consumers map[uuid.UUID]ConsumerChange `json:"consumers"`
-	Classes   map[string]NameChange        `json:"resource_classes"`
-	Traits    map[string]NameChange        `json:"traits"`
-}
-
-// ProviderChange is a provider before and after a write; nil: it does not exist.
-type ProviderChange struct {
-	Before *ProviderPart `json:"before"`
-	After  *ProviderPart `json:"after"`
-}
-
-// ProviderPart is what differs of a provider. Nil fields are equal before and after, except that a root has no Parent.
-type ProviderPart struct {
-	Name        *string                  `json:"name,omitempty"`
-	Parent      *uuid.UUID               `json:"parent_provider_uuid,omitempty"`
-	Generation  *int64                   `json:"generation,omitempty"`
-	Inventories map[string]api.Inventory `json:"inventories,omitzero"`
-	Usages      Resources                `json:"usages,omitzero"`
-	// Traits and Aggregates are those that only this state has.
-	Traits     []string    `json:"traits,omitzero"`
-	Aggregates []uuid.UUID `json:"aggregates,omitzero"`
-}
-
-// ConsumerChange is a consumer before and after a write; nil: it does not exist.
-type ConsumerChange struct {
-	Before *ConsumerPart `json:"before"`
-	After  *ConsumerPart `json:"after"`
-}
-
-// Type returns the type of a consumer whose type changes, after the change; else an empty text.
-func (c ConsumerChange) Type() string {
+// ChangedType returns the type of a consumer whose type changes, after the change; else an empty text.
+func ChangedType(change api.ConsumerChange) string {
 	kind := ""
-	for _, part := range []*ConsumerPart{c.Before, c.After} {
-		if part != nil && part.Type != nil {
-			kind = *part.Type
+	for _, part := range []*api.ConsumerPart{change.Before, change.After} {
+		if part != nil && part.ConsumerType != nil {
+			kind = *part.ConsumerType
 		}
 	}
 	return kind
-}
-
-// ConsumerPart is what differs of a consumer. Nil fields are equal before and after.
-type ConsumerPart struct {
-	Generation  *int64                       `json:"consumer_generation,omitempty"`
-	ProjectID   *string                      `json:"project_id,omitempty"`
-	UserID      *string                      `json:"user_id,omitempty"`
-	Type        *string                      `json:"consumer_type,omitempty"`
-	Allocations map[uuid.UUID]AllocationPart `json:"allocations,omitzero"`
-}
-
-// AllocationPart is what differs of the allocations on one provider.
-type AllocationPart struct {
-	Resources Resources `json:"resources"`
-}
-
-// NameChange is a resource class or a trait before and after a write; nil: it does not exist.
-type NameChange struct {
-	Before *struct{} `json:"before"`
-	After  *struct{} `json:"after"`
 }
 
 type dryRunKey struct{}

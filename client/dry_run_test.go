@@ -37,16 +37,16 @@ func TestClient_DryRun_ReturnsResultAndChangesNothing(t *testing.T) {
 	if !slices.Equal(would, []int{200, 200, 200, 409}) {
 		t.Fatalf("would be %v", would)
 	}
-	if change := results[0].Changes.Providers[id(50)]; change.Before != nil || *change.After.Name != "new" || *change.After.Parent != cn {
+	if change := results[0].Changes.ResourceProviders[id(50)]; change.Before != nil || *change.After.Name != "new" || *change.After.ParentProviderUUID != cn {
 		t.Errorf("the creation changes %+v", change)
 	}
-	if change := results[1].Changes.Providers[gpuless]; change.Before.Inventories["VCPU"].Total != 8 || change.After.Inventories["VCPU"].Total != 6 {
+	if change := results[1].Changes.ResourceProviders[gpuless]; change.Before.Inventories["VCPU"].Total != 8 || change.After.Inventories["VCPU"].Total != 6 {
 		t.Errorf("the inventory changes %+v", change)
 	}
 	if change := results[2].Changes.Consumers[id(60)]; change.Before != nil || change.After.Allocations[numa1].Resources["VCPU"] != 1 {
 		t.Errorf("the claim changes %+v", change)
 	}
-	if len(results[3].Changes.Providers) != 0 || results[3].Method != "DELETE" || !strings.HasSuffix(results[3].Path, numa1.String()) {
+	if len(results[3].Changes.ResourceProviders) != 0 || results[3].Method != "DELETE" || !strings.HasSuffix(results[3].Path, numa1.String()) {
 		t.Errorf("the deletion is %+v", results[3])
 	}
 	if changes := before.Diff(dbtest.Snapshot(t, c.db)); len(changes) > 0 {
@@ -80,7 +80,7 @@ func TestClient_DryRunInverse_LeadsBack(t *testing.T) {
 	dry, runs := WithDryRun(t.Context())
 	preview := must(c.client.TreeReplace(dry, cn, wanted))(t)
 	done := must(c.client.TreeReplace(t.Context(), cn, wanted))(t)
-	if preview.Providers[gpu0].Change != "created" || done.Providers[gpu0].Change != "created" || *done.Consumers[instanceA].Generation != *preview.Consumers[instanceA].Generation {
+	if preview.ResourceProviders[gpu0].Change != "created" || done.ResourceProviders[gpu0].Change != "created" || *done.Consumers[instanceA].ConsumerGeneration != *preview.Consumers[instanceA].ConsumerGeneration {
 		t.Errorf("preview %+v\ndone %+v", preview, done)
 	}
 	var inverse WantedTree
@@ -88,10 +88,10 @@ func TestClient_DryRunInverse_LeadsBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	back := must(c.client.TreeReplace(t.Context(), cn, inverse))(t)
-	if back.Providers[gpu0].Change != "deleted" || back.Consumers[instanceA].Change != "updated" {
+	if back.ResourceProviders[gpu0].Change != "deleted" || back.Consumers[instanceA].Change != "updated" {
 		t.Errorf("back %+v", back)
 	}
-	if again := must(c.client.TreeReplace(t.Context(), cn, inverse))(t); again.Providers[cn].Change != "unchanged" {
+	if again := must(c.client.TreeReplace(t.Context(), cn, inverse))(t); again.ResourceProviders[cn].Change != "unchanged" {
 		t.Errorf("again %+v", again)
 	}
 	has := must(c.operator.AllocationList(t.Context(), instanceA))(t)

@@ -33,7 +33,7 @@ type Error struct {
 	// select berth 1.2, policy does not permit explanations, or the error has none.
 	Explanation *Explanation
 	// Refused are the candidates of a claim that do not fit; nil for other errors.
-	Refused []RefusedCandidate
+	Refused []api.RefusedCandidate
 	// Fit is how many consumers of a claim could be placed. Exact is true if no others could be placed at that moment. Both
 	// are nil for other errors.
 	Fit   *int
@@ -223,10 +223,10 @@ func (e *Error) take(first api.Error) {
 func (e *Error) takeExtensions(body []byte) {
 	var listed struct {
 		Errors []struct {
-			Explanation *Explanation       `json:"explanation"`
-			Refused     []RefusedCandidate `json:"refused"`
-			Fit         *int               `json:"fit"`
-			Exact       *bool              `json:"exact"`
+			Explanation *Explanation           `json:"explanation"`
+			Refused     []api.RefusedCandidate `json:"refused"`
+			Fit         *int                   `json:"fit"`
+			Exact       *bool                  `json:"exact"`
 		} `json:"errors"`
 	}
 	if json.Unmarshal(body, &listed) == nil && len(listed.Errors) > 0 {

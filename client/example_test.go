@@ -195,7 +195,7 @@ func ExampleClient_CapacityList() {
 		fmt.Println(err)
 		return
 	}
-	for _, sum := range capacity.Sums {
+	for _, sum := range capacity.Capacity {
 		fmt.Println(sum.Free, "of", sum.Capacity, "VCPU are free,", sum.Largest, "of them at", sum.LargestAt.Name)
 		fmt.Println(*sum.Units, "units of 2 leave", *sum.Stranded)
 	}
@@ -211,7 +211,7 @@ func ExampleClient_CapacityFit() {
 		fmt.Println(err)
 		return
 	}
-	fit, err := placement.CapacityFit(context.Background(), client.CapacityFitQuestion{
+	fit, err := placement.CapacityFit(context.Background(), client.CapacityFitQuery{
 		Query:   client.CandidateQuery{Resources: "VCPU:4,MEMORY_MB:4096"},
 		Changes: []client.CapacityChange{{Like: &host, Count: 1}},
 	})

@@ -2,14 +2,12 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
 
 	api "github.com/berthd/berth/gen/client"
 )
@@ -35,44 +33,8 @@ type CandidateExplanation struct {
 
 // RecordedExplanation is a request that found nothing, and its explanation.
 type RecordedExplanation struct {
-	RequestID       string    `json:"request_id"`
-	GlobalRequestID *string   `json:"global_request_id"`
-	AskedAt         time.Time `json:"asked_at"`
-	API             string    `json:"api"`
-	Microversion    string    `json:"microversion"`
-	// Berth is the version of the extensions of the request; nil without one.
-	Berth *string `json:"berth"`
-	// Question is the query string; of a claim, its allocations as JSON.
-	Question     string          `json:"question"`
-	Options      json.RawMessage `json:"options"`
-	SameQuestion EqualQuestions  `json:"same_question"`
-	Explanation  *Explanation    `json:"explanation"`
-	// MadeAt is the time at which the explanation was computed; nil for its short form.
-	MadeAt *time.Time `json:"made_at"`
-}
-
-// EqualQuestions counts equal requests of five minutes.
-type EqualQuestions struct {
-	Requests     int64     `json:"requests"`
-	FirstAskedAt time.Time `json:"first_asked_at"`
-	LastAskedAt  time.Time `json:"last_asked_at"`
-}
-
-// ListedExplanation is an element of the list of explanations: equal requests of five minutes.
-type ListedExplanation struct {
-	ID           int64  `json:"id"`
-	Kind         string `json:"kind"`
-	API          string `json:"api"`
-	Microversion string `json:"microversion"`
-	Reason       string `json:"reason"`
-	// Summary is nil until the service has explained the query.
-	Summary      *string   `json:"summary"`
-	Question     string    `json:"question"`
-	Requests     int64     `json:"requests"`
-	FirstAskedAt time.Time `json:"first_asked_at"`
-	LastAskedAt  time.Time `json:"last_asked_at"`
-	// RequestIDs are the ids of the newest three requests.
-	RequestIDs []string `json:"request_ids"`
+	api.RecordedExplanation
+	Explanation *Explanation `json:"explanation"`
 }
 
 // ExplanationFilter selects elements of the list of explanations. All texts have the syntax of the API; empty ones select
@@ -178,8 +140,8 @@ func (c *Client) ExplanationShow(ctx context.Context, requestID string) ([]Recor
 }
 
 // ExplanationList returns what found nothing, in pages of at most 1000. It needs berth 1.2.
-func (c *Client) ExplanationList(ctx context.Context, filter ExplanationFilter) ([]ListedExplanation, error) {
-	all := []ListedExplanation{}
+func (c *Client) ExplanationList(ctx context.Context, filter ExplanationFilter) ([]api.ListedExplanation, error) {
+	all := []api.ListedExplanation{}
 	for marker := ""; ; {
 		size := maxExplanationPage
 		if filter.Limit > 0 {
@@ -198,13 +160,10 @@ func (c *Client) ExplanationList(ctx context.Context, filter ExplanationFilter) 
 
 // ExplanationPage returns a page of at most size elements of the list of explanations, and the marker of the next page;
 // "" for the first and after the last one. It needs berth 1.2.
-func (c *Client) ExplanationPage(ctx context.Context, filter ExplanationFilter, size int, marker string) (page []ListedExplanation, next string, err error) {
-	var answer struct {
-		Explanations []ListedExplanation `json:"explanations"`
-		Links        []api.Link          `json:"explanations_links"`
-	}
+func (c *Client) ExplanationPage(ctx context.Context, filter ExplanationFilter, size int, marker string) (page []api.ListedExplanation, next string, err error) {
+	var answer api.ExplanationList
 	err = c.getExplanation(ctx, &answer, "explanations", encode(filter.params(size, marker)))
-	return answer.Explanations, nextMarker(answer.Links), err
+	return answer.Explanations, nextMarker(answer.ExplanationsLinks), err
 }
 
 // params returns the query parameters of a page.

@@ -18,6 +18,8 @@ import (
 	"github.com/berthd/berth/server"
 	"github.com/berthd/berth/server/explainlog"
 	"github.com/berthd/berth/server/placement"
+
+	api "github.com/berthd/berth/gen/client"
 )
 
 // serveRecording is serve with a server that records empty results.
@@ -64,7 +66,7 @@ func TestClient_CandidateExplain_ReturnsCandidatesOrExplanation(t *testing.T) {
 		t.Errorf("explanation = %+v, want fits", always.Explanation)
 	}
 	why := must(client.CandidateExplain(t.Context(), CandidateQuery{Resources: "VCPU:8"}, ExplainEmpty))(t).Explanation
-	if why == nil || why.Kind != "candidates" || len(why.Parts) != 1 || len(why.Nearest) != 1 || why.Nearest[0].Tree != (ExplainedProvider{id(1), "host"}) {
+	if why == nil || why.Kind != "candidates" || len(why.Parts) != 1 || len(why.Nearest) != 1 || why.Nearest[0].Tree != (api.ExplanationProvider{UUID: id(1), Name: "host"}) {
 		t.Errorf("explanation = %+v", why)
 	}
 }

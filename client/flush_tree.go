@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"github.com/google/uuid"
+
+	api "github.com/berthd/berth/gen/client"
 )
 
 // maxTreeProviders is the maximum number of providers in a request of TreeReplace.
@@ -225,7 +227,7 @@ func (f *flush) conflicting(change *treeChange, err error) (Node, bool) {
 }
 
 // adoptChange updates the cache after a request that was executed.
-func (f *flush) adoptChange(change *treeChange, answer ReplacedTree) error {
+func (f *flush) adoptChange(change *treeChange, answer api.TreeChanged) error {
 	for consumer := range change.consumers {
 		delete(f.cache.consumers, consumer) // its generation has changed
 	}
@@ -233,7 +235,7 @@ func (f *flush) adoptChange(change *treeChange, answer ReplacedTree) error {
 		return err
 	}
 	for _, node := range change.nodes {
-		generation := answer.Providers[node.UUID].Generation
+		generation := answer.ResourceProviders[node.UUID].Generation
 		if generation == nil {
 			return fmt.Errorf("the response does not have the generation of provider %s", node.UUID)
 		}

@@ -61,8 +61,8 @@ func (c *Client) releaseAll(ctx context.Context, providers []api.Provider) error
 func bottomUp(tree []api.Provider) []api.Provider {
 	parents := map[uuid.UUID]uuid.UUID{}
 	for _, member := range tree {
-		if parent, err := member.ParentProviderUUID.Get(); err == nil {
-			parents[member.UUID] = parent
+		if parent := member.ParentProviderUUID; parent != nil {
+			parents[member.UUID] = *parent
 		}
 	}
 	depth := func(id uuid.UUID) (steps int) {

@@ -8,8 +8,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// full returns a record of the server with every field set.
-func full(told api.Inventory) InventoryRecord {
+// RecordOf returns an inventory of the service as a record with every field set.
+func RecordOf(told api.Inventory) InventoryRecord {
 	return InventoryRecord{
 		Total: told.Total, Reserved: &told.Reserved, MinUnit: &told.MinUnit, MaxUnit: &told.MaxUnit,
 		StepSize: &told.StepSize, AllocationRatio: &told.AllocationRatio,
@@ -19,7 +19,7 @@ func full(told api.Inventory) InventoryRecord {
 func allFull(told api.Inventories) (Inventories, int64) {
 	records := make(Inventories, len(told.Inventories))
 	for class, record := range told.Inventories {
-		records[class] = full(record)
+		records[class] = RecordOf(record)
 	}
 	return records, told.ResourceProviderGeneration
 }
@@ -30,7 +30,7 @@ func one(told api.InventoryWithGeneration) (InventoryRecord, int64) {
 	if told.ResourceProviderGeneration != nil {
 		generation = *told.ResourceProviderGeneration
 	}
-	return full(api.Inventory{
+	return RecordOf(api.Inventory{
 		Total: told.Total, Reserved: told.Reserved, MinUnit: told.MinUnit, MaxUnit: told.MaxUnit,
 		StepSize: told.StepSize, AllocationRatio: told.AllocationRatio,
 	}), generation

@@ -15,21 +15,15 @@ import (
 
 // ListPage is one page of a list, for programs that show a list page by page. Only the items of that list are set.
 type ListPage struct {
-	Providers []ListedProvider `json:"resource_providers"`
-	Consumers []ListedConsumer `json:"consumers"`
-	Sums      []CapacitySum    `json:"capacity"`
+	Providers []api.ProviderWithParts `json:"resource_providers"`
+	Consumers []ListedConsumer        `json:"consumers"`
+	Sums      []api.ClassCapacity     `json:"capacity"`
 	// AsOf is zero for lists whose response has no time.
 	AsOf time.Time `json:"as_of"`
 	// Total is nil unless the query has total=true.
-	Total *ListTotal `json:"total"`
+	Total *api.Total `json:"total"`
 	// Marker is that of the next page; empty: there is none.
 	Marker string `json:"-"`
-}
-
-// ListTotal is the number of items of a list. It is not exact if the service stopped counting there.
-type ListTotal struct {
-	Count int64 `json:"count"`
-	Exact bool  `json:"exact"`
 }
 
 // ListPage requests a page of "resource_providers", "consumers" or "capacity" with the parameters of the API, of which

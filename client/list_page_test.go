@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+
+	api "github.com/berthd/berth/gen/client"
 )
 
 func TestClient_ListPage_HasTheMarkerOfTheNext(t *testing.T) {
@@ -17,7 +19,7 @@ func TestClient_ListPage_HasTheMarkerOfTheNext(t *testing.T) {
 	}
 	query := url.Values{"sort": {"name"}, "limit": {"2"}, "total": {"true"}, "q": {""}, "marker": {""}}
 	page := must(client.ListPage(t.Context(), "resource_providers", query))(t)
-	if len(page.Providers) != 2 || page.Providers[0].Name != "a-host" || page.Marker == "" || page.Total == nil || *page.Total != (ListTotal{3, true}) {
+	if len(page.Providers) != 2 || page.Providers[0].Name != "a-host" || page.Marker == "" || page.Total == nil || *page.Total != (api.Total{Count: 3, Exact: true}) {
 		t.Errorf("first page = %+v", page)
 	}
 	query.Set("marker", page.Marker)

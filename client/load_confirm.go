@@ -57,7 +57,7 @@ func (c *Client) confirm(ctx context.Context, members []uuid.UUID) (bool, error)
 		return false, nil
 	}
 	for _, id := range members {
-		generation := answer.Providers[id].Generation
+		generation := answer.ResourceProviders[id].Generation
 		if generation == nil {
 			return false, nil
 		}

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
-	"github.com/oapi-codegen/nullable"
 
 	api "github.com/berthd/berth/gen/client"
 )
@@ -126,7 +125,7 @@ func (c *Client) adoptAsRoot(provider api.Provider) error {
 		return nil
 	}
 	parent := parentOf(provider)
-	provider.ParentProviderUUID = nullable.NewNullNullable[uuid.UUID]()
+	provider.ParentProviderUUID = nil
 	if err := c.adopt([]api.Provider{provider}); err != nil {
 		return err
 	}

@@ -48,11 +48,11 @@ func TestClient_Provider_CreateListMoveDelete(t *testing.T) {
 	t.Parallel()
 	ctx, client := t.Context(), newClient(t)
 	root := must(client.ProviderCreate(ctx, "root", id(1), uuid.Nil))(t)
-	if root.UUID != id(1) || root.Name != "root" || !root.ParentProviderUUID.IsNull() || root.RootProviderUUID != id(1) {
+	if root.UUID != id(1) || root.Name != "root" || root.ParentProviderUUID != nil || root.RootProviderUUID != id(1) {
 		t.Errorf("the root was made as %+v", root)
 	}
 	child := must(client.ProviderCreate(ctx, "child & <co>", uuid.Nil, id(1)))(t)
-	if parent, err := child.ParentProviderUUID.Get(); err != nil || parent != id(1) {
+	if parent := child.ParentProviderUUID; parent == nil || *parent != id(1) {
 		t.Errorf("the child was made as %+v", child)
 	}
 	must(client.ProviderCreate(ctx, "other", id(3), uuid.Nil))(t)

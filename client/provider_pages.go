@@ -2,10 +2,8 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"iter"
 	"strings"
-	"time"
 
 	api "github.com/berthd/berth/gen/client"
 	"github.com/google/uuid"
@@ -23,43 +21,13 @@ type ProviderQuery struct {
 	PageSize int
 }
 
-// ListedProvider is a provider with its included parts; parts that the query does not include are nil.
-type ListedProvider struct {
-	api.Provider
-	Inventories Inventories
-	Usages      map[string]int64
-	Traits      []string
-	Aggregates  []uuid.UUID
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (p *ListedProvider) UnmarshalJSON(text []byte) error {
-	var parts struct {
-		Inventories Inventories      `json:"inventories"`
-		Usages      map[string]int64 `json:"usages"`
-		Traits      []string         `json:"traits"`
-		Aggregates  []uuid.UUID      `json:"aggregates"`
-	}
-	if err := json.Unmarshal(text, &p.Provider); err != nil {
-		return err
-	}
-	if err := json.Unmarshal(text, &parts); err != nil {
-		return err
-	}
-	p.Inventories, p.Usages, p.Traits, p.Aggregates = parts.Inventories, parts.Usages, parts.Traits, parts.Aggregates
-	return nil
-}
-
-// Providers returns an iterator over providers, which requests the next page when it needs it. An error ends it. It
+// Providers returns an iterator over providers with the included parts; the others are nil. The iterator requests the next page when it needs it. An error ends it. It
 // needs berth 1.4.
-func (c *Client) Providers(ctx context.Context, query ProviderQuery) iter.Seq2[ListedProvider, error] {
-	return pages(func(marker string) ([]ListedProvider, []api.Link, error) {
-		var page struct {
-			Providers []ListedProvider `json:"resource_providers"`
-			Links     []api.Link       `json:"resource_providers_links"`
-		}
+func (c *Client) Providers(ctx context.Context, query ProviderQuery) iter.Seq2[api.ProviderWithParts, error] {
+	return pages(func(marker string) ([]api.ProviderWithParts, []api.Link, error) {
+		var page api.ProviderPage
 		err := c.getReading(ctx, &page, "resource_providers", query.params(marker))
-		return page.Providers, page.Links, err
+		return page.ResourceProviders, page.ResourceProvidersLinks, err
 	})
 }
 
@@ -89,24 +57,13 @@ type AggregateQuery struct {
 	PageSize int
 }
 
-// ListedAggregate is an aggregate with the numbers of its providers.
-type ListedAggregate struct {
-	UUID             uuid.UUID `json:"uuid"`
-	Providers        int64     `json:"resource_provider_count"`
-	SharingProviders int64     `json:"sharing_provider_count"`
-	CreatedAt        time.Time `json:"created_at"`
-}
-
 // Aggregates returns an iterator over aggregates, which requests the next page when it needs it. An error ends it. It
 // needs berth 1.4.
-func (c *Client) Aggregates(ctx context.Context, query AggregateQuery) iter.Seq2[ListedAggregate, error] {
-	return pages(func(marker string) ([]ListedAggregate, []api.Link, error) {
-		var page struct {
-			Aggregates []ListedAggregate `json:"aggregates"`
-			Links      []api.Link        `json:"aggregates_links"`
-		}
+func (c *Client) Aggregates(ctx context.Context, query AggregateQuery) iter.Seq2[api.ListedAggregate, error] {
+	return pages(func(marker string) ([]api.ListedAggregate, []api.Link, error) {
+		var page api.AggregateList
 		err := c.getReading(ctx, &page, "aggregates", query.params(marker))
-		return page.Aggregates, page.Links, err
+		return page.Aggregates, page.AggregatesLinks, err
 	})
 }
 

@@ -50,7 +50,7 @@ func TestClient_Aggregates_FollowsLinks(t *testing.T) {
 	for name, query := range map[string]AggregateQuery{"pages": {PageSize: 1}, "by UUID": {UUIDs: []uuid.UUID{id(7), id(8)}}, "of a provider": {Provider: id(1)}} {
 		var listed []uuid.UUID
 		for aggregate, err := range client.Aggregates(t.Context(), query) {
-			if err != nil || aggregate.Providers != 1 || aggregate.SharingProviders != 0 || aggregate.CreatedAt.IsZero() {
+			if err != nil || aggregate.ResourceProviderCount != 1 || aggregate.SharingProviderCount != 0 || aggregate.CreatedAt.IsZero() {
 				t.Fatal(err, aggregate)
 			}
 			listed = append(listed, aggregate.UUID)

@@ -38,7 +38,9 @@ func (c *Client) ProviderList(ctx context.Context, filter ProviderFilter) ([]api
 	if params.InTree, err = givenUUID("in_tree", filter.InTree); err != nil {
 		return nil, err
 	}
-	var answer api.Providers
+	var answer struct {
+		ResourceProviders []api.Provider `json:"resource_providers"`
+	}
 	err = c.send(ctx, &answer, func(ctx context.Context, wire *api.Client) (*http.Response, error) {
 		return wire.ProviderList(ctx, &params)
 	})
@@ -81,7 +83,7 @@ func (c *Client) ProviderCreate(ctx context.Context, name string, id, parent uui
 		body.UUID = &id
 	}
 	if parent != uuid.Nil {
-		body.ParentProviderUUID = nullable.NewNullableWithValue(parent)
+		body.ParentProviderUUID = &parent
 	}
 	var answer api.Provider
 	err := c.send(ctx, &answer, func(ctx context.Context, wire *api.Client) (*http.Response, error) {

@@ -63,7 +63,7 @@ func TestClient_RetryableRequest_Retried(t *testing.T) {
 		return err
 	}
 	count := func(c *Client, _ uuid.UUID) error {
-		_, err := c.CapacityFit(ctx, CapacityFitQuestion{Query: CandidateQuery{Resources: "VCPU:1"}})
+		_, err := c.CapacityFit(ctx, CapacityFitQuery{Query: CandidateQuery{Resources: "VCPU:1"}})
 		return err
 	}
 	create := func(c *Client, host uuid.UUID) error {

@@ -132,8 +132,8 @@ func (t *ProviderTree) nameListed(provider api.Provider) error {
 
 // parentOf returns the parent of a provider, uuid.Nil for a root.
 func parentOf(provider api.Provider) uuid.UUID {
-	if provider.ParentProviderUUID.IsSpecified() && !provider.ParentProviderUUID.IsNull() {
-		return provider.ParentProviderUUID.MustGet()
+	if provider.ParentProviderUUID != nil {
+		return *provider.ParentProviderUUID
 	}
 	return uuid.Nil
 }

@@ -7,6 +7,8 @@ import (
 	"net/http"
 
 	"github.com/google/uuid"
+
+	api "github.com/berthd/berth/gen/client"
 )
 
 // WantedProvider is a provider of a tree as it should be.
@@ -84,35 +86,14 @@ func (w *WantedTree) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// ReplacedTree is what TreeReplace did to each provider and consumer that was named or lost or got something.
-type ReplacedTree struct {
-	Providers map[uuid.UUID]ReplacedProvider `json:"resource_providers"`
-	Consumers map[uuid.UUID]ReplacedConsumer `json:"consumers"`
-}
-
-// ReplacedProvider is what TreeReplace did to a provider.
-type ReplacedProvider struct {
-	// Change is created, updated, unchanged or deleted.
-	Change string `json:"change"`
-	// Generation is nil for a deleted provider.
-	Generation *int64 `json:"generation,omitempty"`
-	// Changed are the changed parts of an updated provider: name, parent, inventories, traits, aggregates, usages.
-	Changed []string `json:"changed,omitempty"`
-}
-
-// ReplacedConsumer is what TreeReplace did to a consumer. The fields are those of ReplacedProvider.
-type ReplacedConsumer struct {
-	Change     string `json:"change"`
-	Generation *int64 `json:"consumer_generation,omitempty"`
-}
-
 // TreeReplace creates, changes and deletes providers of the tree of a root, and replaces allocations of consumers, in one
 // transaction. The root may be new. The service creates custom resource classes and traits that do not exist.
 //
-// A request that describes what is there changes nothing, whatever its generations, so it can be sent again. It needs
+// The result has each provider and consumer that was named or lost or got something, with its new generation: Change is
+// created, updated, unchanged or deleted. A request that describes what is there changes nothing, whatever its generations, so it can be sent again. It needs
 // berth 1.3.
-func (c *Client) TreeReplace(ctx context.Context, root uuid.UUID, wanted WantedTree) (ReplacedTree, error) {
-	var done ReplacedTree
+func (c *Client) TreeReplace(ctx context.Context, root uuid.UUID, wanted WantedTree) (api.TreeChanged, error) {
+	var done api.TreeChanged
 	body, err := json.Marshal(wanted)
 	if err != nil {
 		return done, err

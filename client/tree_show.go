@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
-	"github.com/oapi-codegen/nullable"
 
 	api "github.com/berthd/berth/gen/client"
 )
@@ -53,21 +51,12 @@ type ShownProvider struct {
 // ShownConsumer is a consumer of a shown tree, with all its allocations, also those elsewhere.
 type ShownConsumer struct {
 	Consumer
-	// Places are the names and generations of the providers of its allocations.
-	Places map[uuid.UUID]ShownPlace
+	// Places are its allocations with the names and generations of their providers.
+	Places map[uuid.UUID]api.AllocationsOnNamedProvider
 	// SharingOnly is true for a consumer that uses only sharing providers, and none of the tree.
 	SharingOnly bool
 	// NodeAllocation is the allocation of the Bare Metal API that the consumer belongs to; nil: none.
-	NodeAllocation *NodeAllocationName
-}
-
-// ShownPlace is a provider of a consumer's allocations.
-type ShownPlace struct {
-	Name       string    `json:"name"`
-	Root       uuid.UUID `json:"root_provider_uuid"`
-	Generation int64     `json:"generation"`
-	// CreatedAt is when the consumer got the oldest of its allocations there.
-	CreatedAt time.Time `json:"created_at"`
+	NodeAllocation *api.NodeAllocationName
 }
 
 // TreeShow returns the tree of any of its providers, with parts; without any, the four parts of each provider. Everything is
@@ -86,7 +75,7 @@ func (c *Client) TreeShow(ctx context.Context, provider uuid.UUID, parts ...Tree
 	for i, part := range parts {
 		names[i] = string(part)
 	}
-	var answer treeOnWire
+	var answer api.TreeShown
 	err = c.getReading(ctx, &answer, "resource_providers/"+provider.String()+"/tree", []param{{"include", strings.Join(names, ",")}})
 	var failed *Error
 	if errors.As(err, &failed) && failed.Code == codeTooManyConsumers {
@@ -95,79 +84,46 @@ func (c *Client) TreeShow(ctx context.Context, provider uuid.UUID, parts ...Tree
 	if err != nil {
 		return nil, err
 	}
-	return answer.shown(), nil
+	return shownTree(&answer), nil
 }
 
-// treeOnWire is the body of a response.
-type treeOnWire struct {
-	Root      uuid.UUID                    `json:"root_provider_uuid"`
-	Providers []providerOnWire             `json:"resource_providers"`
-	Sharing   []providerOnWire             `json:"sharing_providers"`
-	Consumers map[uuid.UUID]consumerOnWire `json:"consumers"`
-}
-
-type providerOnWire struct {
-	UUID        uuid.UUID                `json:"uuid"`
-	Name        string                   `json:"name"`
-	Generation  int64                    `json:"generation"`
-	Parent      *uuid.UUID               `json:"parent_provider_uuid"`
-	Root        uuid.UUID                `json:"root_provider_uuid"`
-	Inventories map[string]api.Inventory `json:"inventories"`
-	Usages      Resources                `json:"usages"`
-	Traits      []string                 `json:"traits"`
-	Aggregates  []uuid.UUID              `json:"aggregates"`
-}
-
-type consumerOnWire struct {
-	Allocations map[uuid.UUID]struct {
-		ShownPlace
-		Resources Resources `json:"resources"`
-	} `json:"allocations"`
-	ProjectID      string              `json:"project_id"`
-	UserID         string              `json:"user_id"`
-	Type           string              `json:"consumer_type"`
-	Generation     int64               `json:"consumer_generation"`
-	SharingOnly    bool                `json:"sharing_only"`
-	NodeAllocation *NodeAllocationName `json:"node_allocation"`
-}
-
-func (t *treeOnWire) shown() *ShownTree {
-	made := &ShownTree{Root: t.Root, Consumers: map[uuid.UUID]*ShownConsumer{}}
-	for i := range t.Providers {
-		made.Providers = append(made.Providers, t.Providers[i].shown())
+// shownTree returns the tree of a response.
+func shownTree(t *api.TreeShown) *ShownTree {
+	made := &ShownTree{Root: t.RootProviderUUID, Consumers: map[uuid.UUID]*ShownConsumer{}}
+	for i := range t.ResourceProviders {
+		made.Providers = append(made.Providers, shownProvider(&t.ResourceProviders[i]))
 	}
-	for i := range t.Sharing {
-		made.Sharing = append(made.Sharing, t.Sharing[i].shown())
+	for i := range t.SharingProviders {
+		made.Sharing = append(made.Sharing, shownProvider(&t.SharingProviders[i]))
 	}
 	for id, consumer := range t.Consumers {
 		shown := &ShownConsumer{
 			Consumer: Consumer{
-				Allocations: map[uuid.UUID]Resources{}, Generation: new(consumer.Generation),
-				ProjectID: consumer.ProjectID, UserID: consumer.UserID, Type: consumer.Type,
+				Allocations: map[uuid.UUID]Resources{}, Generation: new(consumer.ConsumerGeneration),
+				ProjectID: consumer.ProjectID, UserID: consumer.UserID, Type: consumer.ConsumerType,
 			},
-			Places: map[uuid.UUID]ShownPlace{}, SharingOnly: consumer.SharingOnly, NodeAllocation: consumer.NodeAllocation,
+			Places: consumer.Allocations, SharingOnly: consumer.SharingOnly, NodeAllocation: consumer.NodeAllocation,
 		}
 		for provider, allocations := range consumer.Allocations {
 			shown.Allocations[provider] = allocations.Resources
-			shown.Places[provider] = allocations.ShownPlace
 		}
 		made.Consumers[id] = shown
 	}
 	return made
 }
 
-func (p *providerOnWire) shown() ShownProvider {
+func shownProvider(p *api.TreeShownProvider) ShownProvider {
 	made := ShownProvider{
 		Node: Node{
 			UUID: p.UUID, Name: p.Name, Generation: new(p.Generation), Inventories: Inventories{}, Traits: p.Traits, Aggregates: p.Aggregates,
 		},
-		Root: p.Root, Usages: p.Usages,
+		Root: p.RootProviderUUID, Usages: p.Usages,
 	}
-	if p.Parent != nil {
-		made.Parent = *p.Parent
+	if p.ParentProviderUUID != nil {
+		made.Parent = *p.ParentProviderUUID
 	}
 	for class, record := range p.Inventories {
-		made.Inventories[class] = full(record)
+		made.Inventories[class] = RecordOf(record)
 	}
 	return made
 }
@@ -175,9 +131,8 @@ func (p *providerOnWire) shown() ShownProvider {
 // listed returns the provider as a list of providers has it.
 func (p *ShownProvider) listed() api.Provider {
 	made := api.Provider{UUID: p.UUID, Name: p.Name, Generation: *p.Generation, RootProviderUUID: p.Root}
-	made.ParentProviderUUID = nullable.NewNullNullable[uuid.UUID]()
 	if p.Parent != uuid.Nil {
-		made.ParentProviderUUID = nullable.NewNullableWithValue(p.Parent)
+		made.ParentProviderUUID = &p.Parent
 	}
 	return made
 }

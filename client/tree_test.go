@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
-	"github.com/oapi-codegen/nullable"
 
 	api "github.com/berthd/berth/gen/client"
 )
@@ -20,10 +19,9 @@ func id(number int) uuid.UUID {
 
 // listed is a provider as the server lists it; parent 0 is a root.
 func listed(number int, name string, parent int, generation int64) api.Provider {
-	provider := api.Provider{UUID: id(number), Name: name, Generation: generation,
-		ParentProviderUUID: nullable.NewNullNullable[uuid.UUID]()}
+	provider := api.Provider{UUID: id(number), Name: name, Generation: generation}
 	if parent != 0 {
-		provider.ParentProviderUUID = nullable.NewNullableWithValue(id(parent))
+		provider.ParentProviderUUID = new(id(parent))
 	}
 	return provider
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
-	"github.com/oapi-codegen/nullable"
 )
 
 // cards makes a host with two network devices below it, the second of them fast
@@ -17,24 +16,24 @@ func cards(t *testing.T, c *ClientWithResponses) {
 	t.Helper()
 	ctx := t.Context()
 	for _, name := range []string{"CUSTOM_FAST", "CUSTOM_BLUE"} {
-		answered(t, 201, must(c.TraitEnsureWithResponse(ctx, name, &TraitEnsureParams{v}))(t))
+		answered(t, 201, must(c.TraitEnsureWithResponse(ctx, name, &TraitEnsureParams{OpenStackAPIVersion: v}))(t))
 	}
 	for _, provider := range []struct {
 		id     uuid.UUID
-		parent nullable.Nullable[uuid.UUID]
+		parent *uuid.UUID
 		class  string
 		traits []string
 	}{
 		{host, nil, "VCPU", []string{}},
-		{node, nullable.NewNullableWithValue(host), "SRIOV_NET_VF", []string{"CUSTOM_FAST"}},
-		{nic, nullable.NewNullableWithValue(host), "SRIOV_NET_VF", []string{"CUSTOM_FAST", "CUSTOM_BLUE"}},
+		{node, &host, "SRIOV_NET_VF", []string{"CUSTOM_FAST"}},
+		{nic, &host, "SRIOV_NET_VF", []string{"CUSTOM_FAST", "CUSTOM_BLUE"}},
 	} {
 		id := provider.id.String()
-		answered(t, 200, must(c.ProviderCreateWithResponse(ctx, &ProviderCreateParams{v},
+		answered(t, 200, must(c.ProviderCreateWithResponse(ctx, &ProviderCreateParams{OpenStackAPIVersion: v},
 			ProviderCreate{Name: id, UUID: &provider.id, ParentProviderUUID: provider.parent}))(t))
-		answered(t, 200, must(c.InventoryReplaceWithResponse(ctx, id, &InventoryReplaceParams{v},
+		answered(t, 200, must(c.InventoryReplaceWithResponse(ctx, id, &InventoryReplaceParams{OpenStackAPIVersion: v},
 			InventoriesReplace{Inventories: map[string]InventoryRecord{provider.class: {Total: 8}}}))(t))
-		answered(t, 200, must(c.ProviderTraitReplaceWithResponse(ctx, id, &ProviderTraitReplaceParams{v},
+		answered(t, 200, must(c.ProviderTraitReplaceWithResponse(ctx, id, &ProviderTraitReplaceParams{OpenStackAPIVersion: v},
 			ProviderTraitsReplace{ResourceProviderGeneration: 1, Traits: provider.traits}))(t))
 	}
 }
@@ -95,14 +94,14 @@ func TestOpenAPI_ClientLongStreamedLists_ReadCompletely(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
 	const many = 40
-	var parent nullable.Nullable[uuid.UUID]
+	var parent *uuid.UUID
 	for n := range many {
 		id := id(n)
-		answered(t, 200, must(c.ProviderCreateWithResponse(t.Context(), &ProviderCreateParams{v},
+		answered(t, 200, must(c.ProviderCreateWithResponse(t.Context(), &ProviderCreateParams{OpenStackAPIVersion: v},
 			ProviderCreate{Name: strings.Repeat("n", 160) + id.String(), UUID: &id, ParentProviderUUID: parent}))(t))
-		answered(t, 200, must(c.InventoryReplaceWithResponse(t.Context(), id.String(), &InventoryReplaceParams{v},
+		answered(t, 200, must(c.InventoryReplaceWithResponse(t.Context(), id.String(), &InventoryReplaceParams{OpenStackAPIVersion: v},
 			InventoriesReplace{Inventories: map[string]InventoryRecord{"VGPU": {Total: 8}}}))(t))
-		parent = nullable.NewNullableWithValue(id)
+		parent = &id
 	}
 	listed := must(c.ProviderListWithResponse(t.Context(), &ProviderListParams{OpenStackAPIVersion: v}))(t)
 	all := body(t, listed.JSON200, listed.Body).ResourceProviders
@@ -125,8 +124,8 @@ func TestOpenAPI_ClientLongStreamedLists_ReadCompletely(t *testing.T) {
 func TestOpenAPI_ClientCapacityAboveInt64_Decoded(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
-	answered(t, 200, must(c.ProviderCreateWithResponse(t.Context(), &ProviderCreateParams{v}, ProviderCreate{Name: "host", UUID: &host}))(t))
-	answered(t, 200, must(c.InventoryReplaceWithResponse(t.Context(), host.String(), &InventoryReplaceParams{v}, InventoriesReplace{
+	answered(t, 200, must(c.ProviderCreateWithResponse(t.Context(), &ProviderCreateParams{OpenStackAPIVersion: v}, ProviderCreate{Name: "host", UUID: &host}))(t))
+	answered(t, 200, must(c.InventoryReplaceWithResponse(t.Context(), host.String(), &InventoryReplaceParams{OpenStackAPIVersion: v}, InventoriesReplace{
 		Inventories: map[string]InventoryRecord{"VCPU": {Total: 1000, AllocationRatio: new(1e38)}},
 	}))(t))
 	found := must(c.CandidateListWithResponse(t.Context(), &CandidateListParams{Resources: new("VCPU:1"), OpenStackAPIVersion: v}))(t)
@@ -137,7 +136,7 @@ func TestOpenAPI_GeneratedClientErrors_AreTyped(t *testing.T) {
 	t.Parallel()
 	ctx, url := t.Context(), serve(t)
 	c := asking(t, url, "admin", "admin,service")
-	params := &ProviderCreateParams{v}
+	params := &ProviderCreateParams{OpenStackAPIVersion: v}
 
 	malformed := must(c.ProviderCreateWithBodyWithResponse(ctx, params, "application/json", strings.NewReader(`{"name"`)))(t)
 	refused(t, malformed.JSON400, malformed.Body, ErrorCodePlacementUndefinedCode, "Malformed JSON")
@@ -169,7 +168,7 @@ func TestOpenAPI_GeneratedClientErrors_AreTyped(t *testing.T) {
 func TestOpenAPI_ClientRequestEditor_ReplacesParams(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
-	answered(t, 200, must(c.ProviderCreateWithResponse(t.Context(), &ProviderCreateParams{v}, ProviderCreate{Name: "host", UUID: &host}))(t))
+	answered(t, 200, must(c.ProviderCreateWithResponse(t.Context(), &ProviderCreateParams{OpenStackAPIVersion: v}, ProviderCreate{Name: "host", UUID: &host}))(t))
 	with := must(c.ProviderShowWithResponse(t.Context(), host.String(), nil, func(_ context.Context, r *http.Request) error {
 		r.Header.Set("OpenStack-API-Version", string(v))
 		return nil
@@ -188,7 +187,7 @@ func TestOpenAPI_ClientMappingsOfAnyForm_Accepted(t *testing.T) {
 	c := newClient(t)
 	cards(t, c)
 	write := func(generation, mappings string) *AllocationReplaceResponse {
-		return must(c.AllocationReplaceWithBodyWithResponse(t.Context(), instance.String(), &AllocationReplaceParams{v}, "application/json",
+		return must(c.AllocationReplaceWithBodyWithResponse(t.Context(), instance.String(), &AllocationReplaceParams{OpenStackAPIVersion: v}, "application/json",
 			strings.NewReader(fmt.Sprintf(`{"allocations": {%q: {"resources": {"VCPU": 1}}}, "mappings": %s, "consumer_generation": %s,
 				"consumer_type": "INSTANCE", "project_id": "mercury", "user_id": "ada"}`, host, mappings, generation))))(t)
 	}

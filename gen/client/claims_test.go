@@ -8,7 +8,7 @@ import (
 )
 
 // claim is what an instance is to have of the host and of the network device.
-func claim(generation nullable.Nullable[int64], cpus int64) Claim {
+func claim(generation *int64, cpus int64) Claim {
 	return Claim{
 		Allocations: map[string]ClaimedOfProvider{
 			host.String(): {Resources: map[string]int64{"VCPU": cpus, "MEMORY_MB": 1024}},
@@ -18,8 +18,8 @@ func claim(generation nullable.Nullable[int64], cpus int64) Claim {
 	}
 }
 
-func isNew() nullable.Nullable[int64]               { return nullable.NewNullNullable[int64]() }
-func has(generation int64) nullable.Nullable[int64] { return nullable.NewNullableWithValue(generation) }
+func isNew() *int64               { return nil }
+func has(generation int64) *int64 { return &generation }
 
 func claims(t *testing.T, c *ClientWithResponses) {
 	ctx := t.Context()
@@ -36,48 +36,48 @@ func claims(t *testing.T, c *ClientWithResponses) {
 	// A candidate's members are those of a claim.
 	first.Mappings = candidates[0].Mappings
 	same(t, "who serves what", first.Mappings, map[string][]uuid.UUID{"": {host}, "_NET": {nic}})
-	answered(t, 204, must(c.AllocationReplaceWithResponse(ctx, instance.String(), &AllocationReplaceParams{v}, first))(t))
-	again := must(c.AllocationReplaceWithResponse(ctx, instance.String(), &AllocationReplaceParams{v}, first))(t)
+	answered(t, 204, must(c.AllocationReplaceWithResponse(ctx, instance.String(), &AllocationReplaceParams{OpenStackAPIVersion: v}, first))(t))
+	again := must(c.AllocationReplaceWithResponse(ctx, instance.String(), &AllocationReplaceParams{OpenStackAPIVersion: v}, first))(t)
 	refused(t, again.JSON409, again.Body, ErrorCodePlacementConcurrentUpdate, "consumer generation conflict")
-	large := must(c.AllocationReplaceWithResponse(ctx, instance.String(), &AllocationReplaceParams{v}, claim(has(1), 65)))(t)
+	large := must(c.AllocationReplaceWithResponse(ctx, instance.String(), &AllocationReplaceParams{OpenStackAPIVersion: v}, claim(has(1), 65)))(t)
 	refused(t, large.JSON409, large.Body, ErrorCodePlacementUndefinedCode, "exceed the capacity")
 
-	answered(t, 204, must(c.AllocationReplaceManyWithResponse(ctx, &AllocationReplaceManyParams{v}, Claims{
+	answered(t, 204, must(c.AllocationReplaceManyWithResponse(ctx, &AllocationReplaceManyParams{OpenStackAPIVersion: v}, Claims{
 		instance.String(): claim(has(1), 1), second.String(): claim(isNew(), 1),
 	}))(t))
-	late := must(c.AllocationReplaceManyWithResponse(ctx, &AllocationReplaceManyParams{v}, Claims{second.String(): claim(has(7), 1)}))(t)
+	late := must(c.AllocationReplaceManyWithResponse(ctx, &AllocationReplaceManyParams{OpenStackAPIVersion: v}, Claims{second.String(): claim(has(7), 1)}))(t)
 	refused(t, late.JSON409, late.Body, ErrorCodePlacementConcurrentUpdate, "consumer generation conflict")
 }
 
 func allocations(t *testing.T, c *ClientWithResponses) {
 	ctx := t.Context()
-	listed := must(c.AllocationListWithResponse(ctx, instance.String(), &AllocationListParams{v}))(t)
+	listed := must(c.AllocationListWithResponse(ctx, instance.String(), &AllocationListParams{OpenStackAPIVersion: v}))(t)
 	got := body(t, listed.JSON200, listed.Body)
 	same(t, "whose it is", []any{*got.ConsumerGeneration, *got.ConsumerType, *got.ProjectID, *got.UserID},
 		[]any{2, "INSTANCE", "mercury", "ada"})
 	same(t, "what it has", got.Allocations[host.String()].Resources, map[string]int64{"VCPU": 1, "MEMORY_MB": 1024})
-	missing := must(c.AllocationListWithResponse(ctx, id(0xdead).String(), &AllocationListParams{v}))(t)
+	missing := must(c.AllocationListWithResponse(ctx, id(0xdead).String(), &AllocationListParams{OpenStackAPIVersion: v}))(t)
 	if empty := body(t, missing.JSON200, missing.Body); len(empty.Allocations) != 0 || empty.ConsumerGeneration != nil || empty.ProjectID != nil {
 		t.Errorf("consumer without allocations: body = %s", missing.Body)
 	}
 
-	ofNIC := must(c.ProviderAllocationListWithResponse(ctx, nic.String(), &ProviderAllocationListParams{v}))(t)
+	ofNIC := must(c.ProviderAllocationListWithResponse(ctx, nic.String(), &ProviderAllocationListParams{OpenStackAPIVersion: v}))(t)
 	same(t, "who has the device", body(t, ofNIC.JSON200, ofNIC.Body).Allocations, map[string]ConsumerOnProvider{
 		instance.String(): {ConsumerGeneration: 2, Resources: map[string]int64{"SRIOV_NET_VF": 1}},
 		second.String():   {ConsumerGeneration: 1, Resources: map[string]int64{"SRIOV_NET_VF": 1}},
 	})
-	inUse := must(c.ProviderDeleteWithResponse(ctx, nic.String(), &ProviderDeleteParams{v}))(t)
+	inUse := must(c.ProviderDeleteWithResponse(ctx, nic.String(), &ProviderDeleteParams{OpenStackAPIVersion: v}))(t)
 	refused(t, inUse.JSON409, inUse.Body, ErrorCodePlacementResourceProviderInuse, nic.String())
-	cleared := must(c.InventoryClearWithResponse(ctx, nic.String(), &InventoryClearParams{v}))(t)
+	cleared := must(c.InventoryClearWithResponse(ctx, nic.String(), &InventoryClearParams{OpenStackAPIVersion: v}))(t)
 	refused(t, cleared.JSON409, cleared.Body, ErrorCodePlacementInventoryInuse, "SRIOV_NET_VF")
-	answered(t, 204, must(c.AllocationDeleteWithResponse(ctx, second.String(), &AllocationDeleteParams{v}))(t))
-	gone := must(c.AllocationDeleteWithResponse(ctx, second.String(), &AllocationDeleteParams{v}))(t)
+	answered(t, 204, must(c.AllocationDeleteWithResponse(ctx, second.String(), &AllocationDeleteParams{OpenStackAPIVersion: v}))(t))
+	gone := must(c.AllocationDeleteWithResponse(ctx, second.String(), &AllocationDeleteParams{OpenStackAPIVersion: v}))(t)
 	refused(t, gone.JSON404, gone.Body, ErrorCodePlacementUndefinedCode, second.String())
 }
 
 func usages(t *testing.T, c *ClientWithResponses) {
 	ctx := t.Context()
-	ofHost := must(c.ProviderUsageListWithResponse(ctx, host.String(), &ProviderUsageListParams{v}))(t)
+	ofHost := must(c.ProviderUsageListWithResponse(ctx, host.String(), &ProviderUsageListParams{OpenStackAPIVersion: v}))(t)
 	same(t, "what is used of the host", body(t, ofHost.JSON200, ofHost.Body).Usages, map[string]int64{"VCPU": 1, "MEMORY_MB": 1024})
 	sums := must(c.UsageListWithResponse(ctx, &UsageListParams{ProjectID: "mercury", UserID: new("ada"), OpenStackAPIVersion: v}))(t)
 	same(t, "what the project uses", body(t, sums.JSON200, sums.Body).Usages, map[string]map[string]int64{
@@ -92,7 +92,7 @@ func usages(t *testing.T, c *ClientWithResponses) {
 func reshape(t *testing.T, c *ClientWithResponses) {
 	ctx := t.Context()
 	generation := func(id uuid.UUID) int64 {
-		shown := must(c.ProviderShowWithResponse(ctx, id.String(), &ProviderShowParams{v}))(t)
+		shown := must(c.ProviderShowWithResponse(ctx, id.String(), &ProviderShowParams{OpenStackAPIVersion: v}))(t)
 		return body(t, shown.JSON200, shown.Body).Generation
 	}
 	moved := claim(has(2), 1)
@@ -106,18 +106,18 @@ func reshape(t *testing.T, c *ClientWithResponses) {
 		Allocations: map[string]Claim{},
 	}
 	// Consumers that are left out keep what is about to go.
-	stuck := must(c.ReshapeWithResponse(ctx, &ReshapeParams{v}, wanted))(t)
+	stuck := must(c.ReshapeWithResponse(ctx, &ReshapeParams{OpenStackAPIVersion: v}, wanted))(t)
 	refused(t, stuck.JSON409, stuck.Body, ErrorCodePlacementInventoryInuse, "VCPU")
 	wanted.Allocations[instance.String()] = moved
-	answered(t, 204, must(c.ReshapeWithResponse(ctx, &ReshapeParams{v}, wanted))(t))
-	late := must(c.ReshapeWithResponse(ctx, &ReshapeParams{v}, wanted))(t)
+	answered(t, 204, must(c.ReshapeWithResponse(ctx, &ReshapeParams{OpenStackAPIVersion: v}, wanted))(t))
+	late := must(c.ReshapeWithResponse(ctx, &ReshapeParams{OpenStackAPIVersion: v}, wanted))(t)
 	refused(t, late.JSON409, late.Body, ErrorCodePlacementConcurrentUpdate, "generation conflict")
-	unknown := must(c.ReshapeWithResponse(ctx, &ReshapeParams{v}, Reshape{
+	unknown := must(c.ReshapeWithResponse(ctx, &ReshapeParams{OpenStackAPIVersion: v}, Reshape{
 		Inventories: map[string]InventoriesReplace{id(99).String(): {Inventories: map[string]InventoryRecord{}}},
 		Allocations: map[string]Claim{},
 	}))(t)
 	refused(t, unknown.JSON400, unknown.Body, ErrorCodePlacementResourceProviderNotFound, id(99).String())
-	ofNode := must(c.ProviderUsageListWithResponse(ctx, node.String(), &ProviderUsageListParams{v}))(t)
+	ofNode := must(c.ProviderUsageListWithResponse(ctx, node.String(), &ProviderUsageListParams{OpenStackAPIVersion: v}))(t)
 	same(t, "what is used of the node", body(t, ofNode.JSON200, ofNode.Body).Usages, map[string]int64{"VCPU": 1})
 }
 
@@ -125,23 +125,23 @@ func reshape(t *testing.T, c *ClientWithResponses) {
 // none.
 func end(t *testing.T, c *ClientWithResponses) {
 	ctx := t.Context()
-	update := func(id uuid.UUID, change ProviderUpdate) *Provider {
-		updated := must(c.ProviderUpdateWithResponse(ctx, id.String(), &ProviderUpdateParams{v}, change))(t)
-		return body(t, updated.JSON200, updated.Body)
+	update := func(id uuid.UUID, change ProviderUpdate) Provider {
+		updated := must(c.ProviderUpdateWithResponse(ctx, id.String(), &ProviderUpdateParams{OpenStackAPIVersion: v}, change))(t)
+		return must(body(t, updated.JSON200, updated.Body).AsProvider())(t)
 	}
 	kept := update(nic, ProviderUpdate{Name: "card"})
-	same(t, "name, parent and root", []any{kept.Name, kept.ParentProviderUUID.MustGet(), kept.RootProviderUUID}, []any{"card", host, host})
+	same(t, "name, parent and root", []any{kept.Name, *kept.ParentProviderUUID, kept.RootProviderUUID}, []any{"card", host, host})
 	root := update(nic, ProviderUpdate{Name: "card", ParentProviderUUID: nullable.NewNullNullable[uuid.UUID]()})
-	if !root.ParentProviderUUID.IsNull() || root.RootProviderUUID != nic {
+	if root.ParentProviderUUID != nil || root.RootProviderUUID != nic {
 		t.Errorf("after null as parent: %+v", root)
 	}
 	moved := update(nic, ProviderUpdate{Name: "card", ParentProviderUUID: nullable.NewNullableWithValue(spare)})
 	same(t, "the new root", moved.RootProviderUUID, spare)
-	taken := must(c.ProviderUpdateWithResponse(ctx, nic.String(), &ProviderUpdateParams{v}, ProviderUpdate{Name: "host"}))(t)
+	taken := must(c.ProviderUpdateWithResponse(ctx, nic.String(), &ProviderUpdateParams{OpenStackAPIVersion: v}, ProviderUpdate{Name: "host"}))(t)
 	refused(t, taken.JSON409, taken.Body, ErrorCodePlacementDuplicateName, "host")
 
-	answered(t, 204, must(c.AllocationDeleteWithResponse(ctx, instance.String(), &AllocationDeleteParams{v}))(t))
+	answered(t, 204, must(c.AllocationDeleteWithResponse(ctx, instance.String(), &AllocationDeleteParams{OpenStackAPIVersion: v}))(t))
 	for _, id := range []uuid.UUID{nic, spare, node, host} {
-		answered(t, 204, must(c.ProviderDeleteWithResponse(ctx, id.String(), &ProviderDeleteParams{v}))(t))
+		answered(t, 204, must(c.ProviderDeleteWithResponse(ctx, id.String(), &ProviderDeleteParams{OpenStackAPIVersion: v}))(t))
 	}
 }

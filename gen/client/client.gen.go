@@ -11,14 +11,169 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/oapi-codegen/nullable"
 	"github.com/oapi-codegen/runtime"
 	openapi_types "github.com/oapi-codegen/runtime/types"
 )
 
+// Defines values for CandidateSearchExplain.
+const (
+	CandidateSearchExplainAlways CandidateSearchExplain = "always"
+	CandidateSearchExplainEmpty  CandidateSearchExplain = "empty"
+)
+
+// Valid indicates whether the value is a known member of the CandidateSearchExplain enum.
+func (e CandidateSearchExplain) Valid() bool {
+	switch e {
+	case CandidateSearchExplainAlways:
+		return true
+	case CandidateSearchExplainEmpty:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CandidateSearchGroupPolicy.
+const (
+	CandidateSearchGroupPolicyIsolate CandidateSearchGroupPolicy = "isolate"
+	CandidateSearchGroupPolicyNone    CandidateSearchGroupPolicy = "none"
+)
+
+// Valid indicates whether the value is a known member of the CandidateSearchGroupPolicy enum.
+func (e CandidateSearchGroupPolicy) Valid() bool {
+	switch e {
+	case CandidateSearchGroupPolicyIsolate:
+		return true
+	case CandidateSearchGroupPolicyNone:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ClaimCreateExisting.
+const (
+	ClaimCreateExistingHandOver ClaimCreateExisting = "hand_over"
+	ClaimCreateExistingRefuse   ClaimCreateExisting = "refuse"
+	ClaimCreateExistingReplace  ClaimCreateExisting = "replace"
+)
+
+// Valid indicates whether the value is a known member of the ClaimCreateExisting enum.
+func (e ClaimCreateExisting) Valid() bool {
+	switch e {
+	case ClaimCreateExistingHandOver:
+		return true
+	case ClaimCreateExistingRefuse:
+		return true
+	case ClaimCreateExistingReplace:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ClaimQueryGroupPolicy.
+const (
+	ClaimQueryGroupPolicyIsolate ClaimQueryGroupPolicy = "isolate"
+	ClaimQueryGroupPolicyNone    ClaimQueryGroupPolicy = "none"
+)
+
+// Valid indicates whether the value is a known member of the ClaimQueryGroupPolicy enum.
+func (e ClaimQueryGroupPolicy) Valid() bool {
+	switch e {
+	case ClaimQueryGroupPolicyIsolate:
+		return true
+	case ClaimQueryGroupPolicyNone:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ClaimRelationApart.
+const (
+	ClaimRelationApartRoot ClaimRelationApart = "root"
+)
+
+// Valid indicates whether the value is a known member of the ClaimRelationApart enum.
+func (e ClaimRelationApart) Valid() bool {
+	switch e {
+	case ClaimRelationApartRoot:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ClaimRelationTogether.
+const (
+	ClaimRelationTogetherRoot ClaimRelationTogether = "root"
+)
+
+// Valid indicates whether the value is a known member of the ClaimRelationTogether enum.
+func (e ClaimRelationTogether) Valid() bool {
+	switch e {
+	case ClaimRelationTogetherRoot:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ErrorExplanationKind.
+const (
+	ErrorExplanationKindClaim ErrorExplanationKind = "claim"
+	ErrorExplanationKindNames ErrorExplanationKind = "names"
+)
+
+// Valid indicates whether the value is a known member of the ErrorExplanationKind enum.
+func (e ErrorExplanationKind) Valid() bool {
+	switch e {
+	case ErrorExplanationKindClaim:
+		return true
+	case ErrorExplanationKindNames:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ErrorCode.
 const (
+	ErrorCodeBerthAuditUnavailable                       ErrorCode = "berth.audit.unavailable"
+	ErrorCodeBerthBadValue                               ErrorCode = "berth.bad_value"
+	ErrorCodeBerthCapacityBusy                           ErrorCode = "berth.capacity.busy"
+	ErrorCodeBerthClaimContended                         ErrorCode = "berth.claim.contended"
+	ErrorCodeBerthClaimNothingFits                       ErrorCode = "berth.claim.nothing_fits"
+	ErrorCodeBerthClaimUndecided                         ErrorCode = "berth.claim.undecided"
+	ErrorCodeBerthDatabaseOutcomeUnknown                 ErrorCode = "berth.database.outcome_unknown"
+	ErrorCodeBerthDatabaseUnavailable                    ErrorCode = "berth.database.unavailable"
+	ErrorCodeBerthDryRunBusy                             ErrorCode = "berth.dry_run.busy"
+	ErrorCodeBerthExplanationNotFound                    ErrorCode = "berth.explanation.not_found"
+	ErrorCodeBerthIdempotencyBadKey                      ErrorCode = "berth.idempotency.bad_key"
+	ErrorCodeBerthIdempotencyBadLifetime                 ErrorCode = "berth.idempotency.bad_lifetime"
+	ErrorCodeBerthIdempotencyFull                        ErrorCode = "berth.idempotency.full"
+	ErrorCodeBerthIdempotencyKeyReused                   ErrorCode = "berth.idempotency.key_reused"
+	ErrorCodeBerthIdempotencyUnsupported                 ErrorCode = "berth.idempotency.unsupported"
+	ErrorCodeBerthLimitBody                              ErrorCode = "berth.limit.body"
+	ErrorCodeBerthLimitCombinations                      ErrorCode = "berth.limit.combinations"
+	ErrorCodeBerthLimitRequests                          ErrorCode = "berth.limit.requests"
+	ErrorCodeBerthOverloaded                             ErrorCode = "berth.overloaded"
+	ErrorCodeBerthPageBadMarker                          ErrorCode = "berth.page.bad_marker"
+	ErrorCodeBerthPrecondition                           ErrorCode = "berth.precondition"
+	ErrorCodeBerthQueryBadValue                          ErrorCode = "berth.query.bad_value"
+	ErrorCodeBerthQueryConflict                          ErrorCode = "berth.query.conflict"
+	ErrorCodeBerthQueryDuplicateKey                      ErrorCode = "berth.query.duplicate_key"
+	ErrorCodeBerthQueryUnknownGroup                      ErrorCode = "berth.query.unknown_group"
+	ErrorCodeBerthTimeout                                ErrorCode = "berth.timeout"
+	ErrorCodeBerthTreeElsewhere                          ErrorCode = "berth.tree.elsewhere"
+	ErrorCodeBerthTreeNotRoot                            ErrorCode = "berth.tree.not_root"
+	ErrorCodeBerthTreeTooManyConsumers                   ErrorCode = "berth.tree.too_many_consumers"
+	ErrorCodeBerthVersion                                ErrorCode = "berth.version"
+	ErrorCodeBerthVersionUnsupported                     ErrorCode = "berth.version.unsupported"
 	ErrorCodePlacementConcurrentUpdate                   ErrorCode = "placement.concurrent_update"
 	ErrorCodePlacementDuplicateName                      ErrorCode = "placement.duplicate_name"
 	ErrorCodePlacementInventoryInuse                     ErrorCode = "placement.inventory.inuse"
@@ -34,6 +189,68 @@ const (
 // Valid indicates whether the value is a known member of the ErrorCode enum.
 func (e ErrorCode) Valid() bool {
 	switch e {
+	case ErrorCodeBerthAuditUnavailable:
+		return true
+	case ErrorCodeBerthBadValue:
+		return true
+	case ErrorCodeBerthCapacityBusy:
+		return true
+	case ErrorCodeBerthClaimContended:
+		return true
+	case ErrorCodeBerthClaimNothingFits:
+		return true
+	case ErrorCodeBerthClaimUndecided:
+		return true
+	case ErrorCodeBerthDatabaseOutcomeUnknown:
+		return true
+	case ErrorCodeBerthDatabaseUnavailable:
+		return true
+	case ErrorCodeBerthDryRunBusy:
+		return true
+	case ErrorCodeBerthExplanationNotFound:
+		return true
+	case ErrorCodeBerthIdempotencyBadKey:
+		return true
+	case ErrorCodeBerthIdempotencyBadLifetime:
+		return true
+	case ErrorCodeBerthIdempotencyFull:
+		return true
+	case ErrorCodeBerthIdempotencyKeyReused:
+		return true
+	case ErrorCodeBerthIdempotencyUnsupported:
+		return true
+	case ErrorCodeBerthLimitBody:
+		return true
+	case ErrorCodeBerthLimitCombinations:
+		return true
+	case ErrorCodeBerthLimitRequests:
+		return true
+	case ErrorCodeBerthOverloaded:
+		return true
+	case ErrorCodeBerthPageBadMarker:
+		return true
+	case ErrorCodeBerthPrecondition:
+		return true
+	case ErrorCodeBerthQueryBadValue:
+		return true
+	case ErrorCodeBerthQueryConflict:
+		return true
+	case ErrorCodeBerthQueryDuplicateKey:
+		return true
+	case ErrorCodeBerthQueryUnknownGroup:
+		return true
+	case ErrorCodeBerthTimeout:
+		return true
+	case ErrorCodeBerthTreeElsewhere:
+		return true
+	case ErrorCodeBerthTreeNotRoot:
+		return true
+	case ErrorCodeBerthTreeTooManyConsumers:
+		return true
+	case ErrorCodeBerthVersion:
+		return true
+	case ErrorCodeBerthVersionUnsupported:
+		return true
 	case ErrorCodePlacementConcurrentUpdate:
 		return true
 	case ErrorCodePlacementDuplicateName:
@@ -61,13 +278,31 @@ func (e ErrorCode) Valid() bool {
 
 // Defines values for Microversion.
 const (
-	MicroversionPlacement139 Microversion = "placement 1.39"
+	MicroversionPlacement139Berth16 Microversion = "placement 1.39, berth 1.6"
 )
 
 // Valid indicates whether the value is a known member of the Microversion enum.
 func (e Microversion) Valid() bool {
 	switch e {
-	case MicroversionPlacement139:
+	case MicroversionPlacement139Berth16:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AggregateListParamsSort.
+const (
+	AggregateListParamsSortCreatedAt      AggregateListParamsSort = "created_at"
+	AggregateListParamsSortMinusCreatedAt AggregateListParamsSort = "-created_at"
+)
+
+// Valid indicates whether the value is a known member of the AggregateListParamsSort enum.
+func (e AggregateListParamsSort) Valid() bool {
+	switch e {
+	case AggregateListParamsSortCreatedAt:
+		return true
+	case AggregateListParamsSortMinusCreatedAt:
 		return true
 	default:
 		return false
@@ -92,6 +327,684 @@ func (e CandidateListParamsGroupPolicy) Valid() bool {
 	}
 }
 
+// Defines values for CandidateListParamsExplain.
+const (
+	CandidateListParamsExplainAlways CandidateListParamsExplain = "always"
+	CandidateListParamsExplainEmpty  CandidateListParamsExplain = "empty"
+)
+
+// Valid indicates whether the value is a known member of the CandidateListParamsExplain enum.
+func (e CandidateListParamsExplain) Valid() bool {
+	switch e {
+	case CandidateListParamsExplainAlways:
+		return true
+	case CandidateListParamsExplainEmpty:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AllocationReplaceManyParamsDryRun.
+const (
+	AllocationReplaceManyParamsDryRunFalse AllocationReplaceManyParamsDryRun = "false"
+	AllocationReplaceManyParamsDryRunTrue  AllocationReplaceManyParamsDryRun = "true"
+)
+
+// Valid indicates whether the value is a known member of the AllocationReplaceManyParamsDryRun enum.
+func (e AllocationReplaceManyParamsDryRun) Valid() bool {
+	switch e {
+	case AllocationReplaceManyParamsDryRunFalse:
+		return true
+	case AllocationReplaceManyParamsDryRunTrue:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AllocationDeleteParamsDryRun.
+const (
+	AllocationDeleteParamsDryRunFalse AllocationDeleteParamsDryRun = "false"
+	AllocationDeleteParamsDryRunTrue  AllocationDeleteParamsDryRun = "true"
+)
+
+// Valid indicates whether the value is a known member of the AllocationDeleteParamsDryRun enum.
+func (e AllocationDeleteParamsDryRun) Valid() bool {
+	switch e {
+	case AllocationDeleteParamsDryRunFalse:
+		return true
+	case AllocationDeleteParamsDryRunTrue:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AllocationPatchParamsDryRun.
+const (
+	AllocationPatchParamsDryRunFalse AllocationPatchParamsDryRun = "false"
+	AllocationPatchParamsDryRunTrue  AllocationPatchParamsDryRun = "true"
+)
+
+// Valid indicates whether the value is a known member of the AllocationPatchParamsDryRun enum.
+func (e AllocationPatchParamsDryRun) Valid() bool {
+	switch e {
+	case AllocationPatchParamsDryRunFalse:
+		return true
+	case AllocationPatchParamsDryRunTrue:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AllocationReplaceParamsDryRun.
+const (
+	AllocationReplaceParamsDryRunFalse AllocationReplaceParamsDryRun = "false"
+	AllocationReplaceParamsDryRunTrue  AllocationReplaceParamsDryRun = "true"
+)
+
+// Valid indicates whether the value is a known member of the AllocationReplaceParamsDryRun enum.
+func (e AllocationReplaceParamsDryRun) Valid() bool {
+	switch e {
+	case AllocationReplaceParamsDryRunFalse:
+		return true
+	case AllocationReplaceParamsDryRunTrue:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CapacityShowParamsGroupBy.
+const (
+	CapacityShowParamsGroupByAggregate CapacityShowParamsGroupBy = "aggregate"
+	CapacityShowParamsGroupByTree      CapacityShowParamsGroupBy = "tree"
+)
+
+// Valid indicates whether the value is a known member of the CapacityShowParamsGroupBy enum.
+func (e CapacityShowParamsGroupBy) Valid() bool {
+	switch e {
+	case CapacityShowParamsGroupByAggregate:
+		return true
+	case CapacityShowParamsGroupByTree:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ClaimCreateParamsDryRun.
+const (
+	ClaimCreateParamsDryRunFalse ClaimCreateParamsDryRun = "false"
+	ClaimCreateParamsDryRunTrue  ClaimCreateParamsDryRun = "true"
+)
+
+// Valid indicates whether the value is a known member of the ClaimCreateParamsDryRun enum.
+func (e ClaimCreateParamsDryRun) Valid() bool {
+	switch e {
+	case ClaimCreateParamsDryRunFalse:
+		return true
+	case ClaimCreateParamsDryRunTrue:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ConsumerListParamsSort.
+const (
+	ConsumerListParamsSortCreatedAt      ConsumerListParamsSort = "created_at"
+	ConsumerListParamsSortMinusCreatedAt ConsumerListParamsSort = "-created_at"
+)
+
+// Valid indicates whether the value is a known member of the ConsumerListParamsSort enum.
+func (e ConsumerListParamsSort) Valid() bool {
+	switch e {
+	case ConsumerListParamsSortCreatedAt:
+		return true
+	case ConsumerListParamsSortMinusCreatedAt:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ConsumerListParamsTotal.
+const (
+	ConsumerListParamsTotalTrue ConsumerListParamsTotal = true
+)
+
+// Valid indicates whether the value is a known member of the ConsumerListParamsTotal enum.
+func (e ConsumerListParamsTotal) Valid() bool {
+	switch e {
+	case ConsumerListParamsTotalTrue:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ExplanationListParamsKind.
+const (
+	ExplanationListParamsKindCandidates ExplanationListParamsKind = "candidates"
+	ExplanationListParamsKindClaim      ExplanationListParamsKind = "claim"
+)
+
+// Valid indicates whether the value is a known member of the ExplanationListParamsKind enum.
+func (e ExplanationListParamsKind) Valid() bool {
+	switch e {
+	case ExplanationListParamsKindCandidates:
+		return true
+	case ExplanationListParamsKindClaim:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ExplanationListParamsReason.
+const (
+	ExplanationListParamsReasonAggregate ExplanationListParamsReason = "aggregate"
+	ExplanationListParamsReasonAmount    ExplanationListParamsReason = "amount"
+	ExplanationListParamsReasonCapacity  ExplanationListParamsReason = "capacity"
+	ExplanationListParamsReasonInTree    ExplanationListParamsReason = "in_tree"
+	ExplanationListParamsReasonInventory ExplanationListParamsReason = "inventory"
+	ExplanationListParamsReasonNoTree    ExplanationListParamsReason = "no_tree"
+	ExplanationListParamsReasonRoot      ExplanationListParamsReason = "root"
+	ExplanationListParamsReasonTogether  ExplanationListParamsReason = "together"
+	ExplanationListParamsReasonTrait     ExplanationListParamsReason = "trait"
+	ExplanationListParamsReasonUnits     ExplanationListParamsReason = "units"
+)
+
+// Valid indicates whether the value is a known member of the ExplanationListParamsReason enum.
+func (e ExplanationListParamsReason) Valid() bool {
+	switch e {
+	case ExplanationListParamsReasonAggregate:
+		return true
+	case ExplanationListParamsReasonAmount:
+		return true
+	case ExplanationListParamsReasonCapacity:
+		return true
+	case ExplanationListParamsReasonInTree:
+		return true
+	case ExplanationListParamsReasonInventory:
+		return true
+	case ExplanationListParamsReasonNoTree:
+		return true
+	case ExplanationListParamsReasonRoot:
+		return true
+	case ExplanationListParamsReasonTogether:
+		return true
+	case ExplanationListParamsReasonTrait:
+		return true
+	case ExplanationListParamsReasonUnits:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ExplanationListParamsSort.
+const (
+	ExplanationListParamsSortMinusLastAskedAt ExplanationListParamsSort = "-last_asked_at"
+	ExplanationListParamsSortMinusRequests    ExplanationListParamsSort = "-requests"
+)
+
+// Valid indicates whether the value is a known member of the ExplanationListParamsSort enum.
+func (e ExplanationListParamsSort) Valid() bool {
+	switch e {
+	case ExplanationListParamsSortMinusLastAskedAt:
+		return true
+	case ExplanationListParamsSortMinusRequests:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ReshapePatchParamsDryRun.
+const (
+	ReshapePatchParamsDryRunFalse ReshapePatchParamsDryRun = "false"
+	ReshapePatchParamsDryRunTrue  ReshapePatchParamsDryRun = "true"
+)
+
+// Valid indicates whether the value is a known member of the ReshapePatchParamsDryRun enum.
+func (e ReshapePatchParamsDryRun) Valid() bool {
+	switch e {
+	case ReshapePatchParamsDryRunFalse:
+		return true
+	case ReshapePatchParamsDryRunTrue:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ReshapeParamsDryRun.
+const (
+	ReshapeParamsDryRunFalse ReshapeParamsDryRun = "false"
+	ReshapeParamsDryRunTrue  ReshapeParamsDryRun = "true"
+)
+
+// Valid indicates whether the value is a known member of the ReshapeParamsDryRun enum.
+func (e ReshapeParamsDryRun) Valid() bool {
+	switch e {
+	case ReshapeParamsDryRunFalse:
+		return true
+	case ReshapeParamsDryRunTrue:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ResourceClassCreateParamsDryRun.
+const (
+	ResourceClassCreateParamsDryRunFalse ResourceClassCreateParamsDryRun = "false"
+	ResourceClassCreateParamsDryRunTrue  ResourceClassCreateParamsDryRun = "true"
+)
+
+// Valid indicates whether the value is a known member of the ResourceClassCreateParamsDryRun enum.
+func (e ResourceClassCreateParamsDryRun) Valid() bool {
+	switch e {
+	case ResourceClassCreateParamsDryRunFalse:
+		return true
+	case ResourceClassCreateParamsDryRunTrue:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ResourceClassDeleteParamsDryRun.
+const (
+	ResourceClassDeleteParamsDryRunFalse ResourceClassDeleteParamsDryRun = "false"
+	ResourceClassDeleteParamsDryRunTrue  ResourceClassDeleteParamsDryRun = "true"
+)
+
+// Valid indicates whether the value is a known member of the ResourceClassDeleteParamsDryRun enum.
+func (e ResourceClassDeleteParamsDryRun) Valid() bool {
+	switch e {
+	case ResourceClassDeleteParamsDryRunFalse:
+		return true
+	case ResourceClassDeleteParamsDryRunTrue:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ResourceClassEnsureParamsDryRun.
+const (
+	ResourceClassEnsureParamsDryRunFalse ResourceClassEnsureParamsDryRun = "false"
+	ResourceClassEnsureParamsDryRunTrue  ResourceClassEnsureParamsDryRun = "true"
+)
+
+// Valid indicates whether the value is a known member of the ResourceClassEnsureParamsDryRun enum.
+func (e ResourceClassEnsureParamsDryRun) Valid() bool {
+	switch e {
+	case ResourceClassEnsureParamsDryRunFalse:
+		return true
+	case ResourceClassEnsureParamsDryRunTrue:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ProviderListParamsSort.
+const (
+	ProviderListParamsSortCreatedAt      ProviderListParamsSort = "created_at"
+	ProviderListParamsSortMinusCreatedAt ProviderListParamsSort = "-created_at"
+	ProviderListParamsSortName           ProviderListParamsSort = "name"
+)
+
+// Valid indicates whether the value is a known member of the ProviderListParamsSort enum.
+func (e ProviderListParamsSort) Valid() bool {
+	switch e {
+	case ProviderListParamsSortCreatedAt:
+		return true
+	case ProviderListParamsSortMinusCreatedAt:
+		return true
+	case ProviderListParamsSortName:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ProviderListParamsTotal.
+const (
+	ProviderListParamsTotalTrue ProviderListParamsTotal = true
+)
+
+// Valid indicates whether the value is a known member of the ProviderListParamsTotal enum.
+func (e ProviderListParamsTotal) Valid() bool {
+	switch e {
+	case ProviderListParamsTotalTrue:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ProviderCreateParamsDryRun.
+const (
+	ProviderCreateParamsDryRunFalse ProviderCreateParamsDryRun = "false"
+	ProviderCreateParamsDryRunTrue  ProviderCreateParamsDryRun = "true"
+)
+
+// Valid indicates whether the value is a known member of the ProviderCreateParamsDryRun enum.
+func (e ProviderCreateParamsDryRun) Valid() bool {
+	switch e {
+	case ProviderCreateParamsDryRunFalse:
+		return true
+	case ProviderCreateParamsDryRunTrue:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ProviderDeleteParamsDryRun.
+const (
+	ProviderDeleteParamsDryRunFalse ProviderDeleteParamsDryRun = "false"
+	ProviderDeleteParamsDryRunTrue  ProviderDeleteParamsDryRun = "true"
+)
+
+// Valid indicates whether the value is a known member of the ProviderDeleteParamsDryRun enum.
+func (e ProviderDeleteParamsDryRun) Valid() bool {
+	switch e {
+	case ProviderDeleteParamsDryRunFalse:
+		return true
+	case ProviderDeleteParamsDryRunTrue:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ProviderUpdateParamsDryRun.
+const (
+	ProviderUpdateParamsDryRunFalse ProviderUpdateParamsDryRun = "false"
+	ProviderUpdateParamsDryRunTrue  ProviderUpdateParamsDryRun = "true"
+)
+
+// Valid indicates whether the value is a known member of the ProviderUpdateParamsDryRun enum.
+func (e ProviderUpdateParamsDryRun) Valid() bool {
+	switch e {
+	case ProviderUpdateParamsDryRunFalse:
+		return true
+	case ProviderUpdateParamsDryRunTrue:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ProviderAggregatePatchParamsDryRun.
+const (
+	ProviderAggregatePatchParamsDryRunFalse ProviderAggregatePatchParamsDryRun = "false"
+	ProviderAggregatePatchParamsDryRunTrue  ProviderAggregatePatchParamsDryRun = "true"
+)
+
+// Valid indicates whether the value is a known member of the ProviderAggregatePatchParamsDryRun enum.
+func (e ProviderAggregatePatchParamsDryRun) Valid() bool {
+	switch e {
+	case ProviderAggregatePatchParamsDryRunFalse:
+		return true
+	case ProviderAggregatePatchParamsDryRunTrue:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ProviderAggregateReplaceParamsDryRun.
+const (
+	ProviderAggregateReplaceParamsDryRunFalse ProviderAggregateReplaceParamsDryRun = "false"
+	ProviderAggregateReplaceParamsDryRunTrue  ProviderAggregateReplaceParamsDryRun = "true"
+)
+
+// Valid indicates whether the value is a known member of the ProviderAggregateReplaceParamsDryRun enum.
+func (e ProviderAggregateReplaceParamsDryRun) Valid() bool {
+	switch e {
+	case ProviderAggregateReplaceParamsDryRunFalse:
+		return true
+	case ProviderAggregateReplaceParamsDryRunTrue:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for InventoryClearParamsDryRun.
+const (
+	InventoryClearParamsDryRunFalse InventoryClearParamsDryRun = "false"
+	InventoryClearParamsDryRunTrue  InventoryClearParamsDryRun = "true"
+)
+
+// Valid indicates whether the value is a known member of the InventoryClearParamsDryRun enum.
+func (e InventoryClearParamsDryRun) Valid() bool {
+	switch e {
+	case InventoryClearParamsDryRunFalse:
+		return true
+	case InventoryClearParamsDryRunTrue:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for InventoryPatchParamsDryRun.
+const (
+	InventoryPatchParamsDryRunFalse InventoryPatchParamsDryRun = "false"
+	InventoryPatchParamsDryRunTrue  InventoryPatchParamsDryRun = "true"
+)
+
+// Valid indicates whether the value is a known member of the InventoryPatchParamsDryRun enum.
+func (e InventoryPatchParamsDryRun) Valid() bool {
+	switch e {
+	case InventoryPatchParamsDryRunFalse:
+		return true
+	case InventoryPatchParamsDryRunTrue:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for InventoryCreateParamsDryRun.
+const (
+	InventoryCreateParamsDryRunFalse InventoryCreateParamsDryRun = "false"
+	InventoryCreateParamsDryRunTrue  InventoryCreateParamsDryRun = "true"
+)
+
+// Valid indicates whether the value is a known member of the InventoryCreateParamsDryRun enum.
+func (e InventoryCreateParamsDryRun) Valid() bool {
+	switch e {
+	case InventoryCreateParamsDryRunFalse:
+		return true
+	case InventoryCreateParamsDryRunTrue:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for InventoryReplaceParamsDryRun.
+const (
+	InventoryReplaceParamsDryRunFalse InventoryReplaceParamsDryRun = "false"
+	InventoryReplaceParamsDryRunTrue  InventoryReplaceParamsDryRun = "true"
+)
+
+// Valid indicates whether the value is a known member of the InventoryReplaceParamsDryRun enum.
+func (e InventoryReplaceParamsDryRun) Valid() bool {
+	switch e {
+	case InventoryReplaceParamsDryRunFalse:
+		return true
+	case InventoryReplaceParamsDryRunTrue:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for InventoryDeleteParamsDryRun.
+const (
+	InventoryDeleteParamsDryRunFalse InventoryDeleteParamsDryRun = "false"
+	InventoryDeleteParamsDryRunTrue  InventoryDeleteParamsDryRun = "true"
+)
+
+// Valid indicates whether the value is a known member of the InventoryDeleteParamsDryRun enum.
+func (e InventoryDeleteParamsDryRun) Valid() bool {
+	switch e {
+	case InventoryDeleteParamsDryRunFalse:
+		return true
+	case InventoryDeleteParamsDryRunTrue:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for InventoryUpdateParamsDryRun.
+const (
+	InventoryUpdateParamsDryRunFalse InventoryUpdateParamsDryRun = "false"
+	InventoryUpdateParamsDryRunTrue  InventoryUpdateParamsDryRun = "true"
+)
+
+// Valid indicates whether the value is a known member of the InventoryUpdateParamsDryRun enum.
+func (e InventoryUpdateParamsDryRun) Valid() bool {
+	switch e {
+	case InventoryUpdateParamsDryRunFalse:
+		return true
+	case InventoryUpdateParamsDryRunTrue:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ProviderTraitClearParamsDryRun.
+const (
+	ProviderTraitClearParamsDryRunFalse ProviderTraitClearParamsDryRun = "false"
+	ProviderTraitClearParamsDryRunTrue  ProviderTraitClearParamsDryRun = "true"
+)
+
+// Valid indicates whether the value is a known member of the ProviderTraitClearParamsDryRun enum.
+func (e ProviderTraitClearParamsDryRun) Valid() bool {
+	switch e {
+	case ProviderTraitClearParamsDryRunFalse:
+		return true
+	case ProviderTraitClearParamsDryRunTrue:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ProviderTraitPatchParamsDryRun.
+const (
+	ProviderTraitPatchParamsDryRunFalse ProviderTraitPatchParamsDryRun = "false"
+	ProviderTraitPatchParamsDryRunTrue  ProviderTraitPatchParamsDryRun = "true"
+)
+
+// Valid indicates whether the value is a known member of the ProviderTraitPatchParamsDryRun enum.
+func (e ProviderTraitPatchParamsDryRun) Valid() bool {
+	switch e {
+	case ProviderTraitPatchParamsDryRunFalse:
+		return true
+	case ProviderTraitPatchParamsDryRunTrue:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ProviderTraitReplaceParamsDryRun.
+const (
+	ProviderTraitReplaceParamsDryRunFalse ProviderTraitReplaceParamsDryRun = "false"
+	ProviderTraitReplaceParamsDryRunTrue  ProviderTraitReplaceParamsDryRun = "true"
+)
+
+// Valid indicates whether the value is a known member of the ProviderTraitReplaceParamsDryRun enum.
+func (e ProviderTraitReplaceParamsDryRun) Valid() bool {
+	switch e {
+	case ProviderTraitReplaceParamsDryRunFalse:
+		return true
+	case ProviderTraitReplaceParamsDryRunTrue:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for TreeReplaceParamsDryRun.
+const (
+	TreeReplaceParamsDryRunFalse TreeReplaceParamsDryRun = "false"
+	TreeReplaceParamsDryRunTrue  TreeReplaceParamsDryRun = "true"
+)
+
+// Valid indicates whether the value is a known member of the TreeReplaceParamsDryRun enum.
+func (e TreeReplaceParamsDryRun) Valid() bool {
+	switch e {
+	case TreeReplaceParamsDryRunFalse:
+		return true
+	case TreeReplaceParamsDryRunTrue:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for TraitDeleteParamsDryRun.
+const (
+	TraitDeleteParamsDryRunFalse TraitDeleteParamsDryRun = "false"
+	TraitDeleteParamsDryRunTrue  TraitDeleteParamsDryRun = "true"
+)
+
+// Valid indicates whether the value is a known member of the TraitDeleteParamsDryRun enum.
+func (e TraitDeleteParamsDryRun) Valid() bool {
+	switch e {
+	case TraitDeleteParamsDryRunFalse:
+		return true
+	case TraitDeleteParamsDryRunTrue:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for TraitEnsureParamsDryRun.
+const (
+	TraitEnsureParamsDryRunFalse TraitEnsureParamsDryRun = "false"
+	TraitEnsureParamsDryRunTrue  TraitEnsureParamsDryRun = "true"
+)
+
+// Valid indicates whether the value is a known member of the TraitEnsureParamsDryRun enum.
+func (e TraitEnsureParamsDryRun) Valid() bool {
+	switch e {
+	case TraitEnsureParamsDryRunFalse:
+		return true
+	case TraitEnsureParamsDryRunTrue:
+		return true
+	default:
+		return false
+	}
+}
+
+// AggregateList A page of aggregates.
+type AggregateList struct {
+	// Aggregates The aggregates of the page.
+	Aggregates []ListedAggregate `json:"aggregates"`
+
+	// AggregatesLinks The link to the next page; missing on the last page.
+	AggregatesLinks []Link `json:"aggregates_links,omitempty"`
+}
+
 // Aggregates The aggregates of a provider.
 type Aggregates struct {
 	// Aggregates UUIDs of the provider's aggregates.
@@ -101,6 +1014,17 @@ type Aggregates struct {
 	//
 	// Examples: 5
 	ResourceProviderGeneration int64 `json:"resource_provider_generation"`
+}
+
+// AggregatesPatch A merge patch of the aggregates of a provider.
+type AggregatesPatch struct {
+	// Aggregates Aggregates by UUID: true adds the provider to the aggregate, null removes it. New UUIDs create aggregates.
+	Aggregates map[string]*bool `json:"aggregates"`
+
+	// ResourceProviderGeneration The provider generation that the client read. Default: not compared.
+	//
+	// Examples: 4
+	ResourceProviderGeneration *int64 `json:"resource_provider_generation,omitempty"`
 }
 
 // AggregatesReplace The new aggregates of a provider.
@@ -136,6 +1060,32 @@ type Allocations struct {
 	UserID *string `json:"user_id,omitempty"`
 }
 
+// AllocationsOnNamedProvider The allocations of a consumer on one provider, with the name of the provider.
+type AllocationsOnNamedProvider struct {
+	// CreatedAt When the consumer got what it has there: the oldest of its classes.
+	//
+	// Examples: 2026-11-22T14:11:00.123456Z
+	CreatedAt time.Time `json:"created_at"`
+
+	// Generation The provider's generation.
+	//
+	// Examples: 5
+	Generation int64 `json:"generation"`
+
+	// Name Name of the provider.
+	//
+	// Examples: compute-1-numa-0
+	Name string `json:"name"`
+
+	// Resources Amounts by resource class.
+	Resources map[string]int64 `json:"resources"`
+
+	// RootProviderUUID Root of the provider's tree.
+	//
+	// Examples: c0ffee00-5ca1-4b1e-8000-000000000001
+	RootProviderUUID openapi_types.UUID `json:"root_provider_uuid"`
+}
+
 // AllocationsOnProvider The allocations of a consumer on one provider.
 type AllocationsOnProvider struct {
 	// Generation The provider's generation.
@@ -147,6 +1097,67 @@ type AllocationsOnProvider struct {
 	Resources map[string]int64 `json:"resources"`
 }
 
+// AllocationsPart The allocations of a consumer on one provider that differ.
+type AllocationsPart struct {
+	// Resources Amounts by resource class.
+	Resources map[string]int64 `json:"resources"`
+}
+
+// AllocationsPatch A merge patch of a consumer and its allocations.
+type AllocationsPatch struct {
+	// Allocations Allocations by provider UUID; null removes all allocations on the provider.
+	Allocations map[string]*struct {
+		// CreatedAt Ignored.
+		CreatedAt interface{} `json:"created_at,omitempty"`
+
+		// Generation Ignored; accepted because responses contain it.
+		Generation interface{} `json:"generation,omitempty"`
+
+		// Name Ignored.
+		Name interface{} `json:"name,omitempty"`
+
+		// Resources Amounts by resource class; null removes the allocation.
+		Resources map[string]*int64 `json:"resources,omitempty"`
+
+		// RootProviderUUID Ignored.
+		RootProviderUUID interface{} `json:"root_provider_uuid,omitempty"`
+	} `json:"allocations,omitempty"`
+
+	// ConsumerGeneration The consumer generation that the client read. Default: not compared.
+	//
+	// Examples: 1
+	ConsumerGeneration *int64 `json:"consumer_generation,omitempty"`
+
+	// ConsumerType The consumer's type.
+	//
+	// Examples: INSTANCE
+	ConsumerType *string `json:"consumer_type,omitempty"`
+
+	// CreatedAt Ignored.
+	CreatedAt interface{} `json:"created_at,omitempty"`
+
+	// Mappings Ignored; accepted because allocation candidates contain it.
+	Mappings interface{} `json:"mappings,omitempty"`
+
+	// NodeAllocation Ignored.
+	NodeAllocation interface{} `json:"node_allocation,omitempty"`
+
+	// ProjectID The consumer's project.
+	ProjectID *string `json:"project_id,omitempty"`
+
+	// SharingOnly Ignored.
+	SharingOnly interface{} `json:"sharing_only,omitempty"`
+
+	// UpdatedAt Ignored.
+	UpdatedAt interface{} `json:"updated_at,omitempty"`
+
+	// UserID The consumer's user.
+	UserID *string `json:"user_id,omitempty"`
+
+	// UUID Ignored.
+	UUID interface{} `json:"uuid,omitempty"`
+}
+
 // Candidate A set of allocations that satisfies the query. Its members are those of a claim.
 type Candidate struct {
 	// Allocations The allocations by provider UUID, in the format of PUT /allocations/{consumer_uuid}.
@@ -155,6 +1166,63 @@ type Candidate struct {
 	// Mappings UUIDs of the providers that serve each group, by group suffix; the suffix of the unsuffixed group is empty.
 	Mappings map[string][]openapi_types.UUID `json:"mappings"`
 }
+
+// CandidateSearch A query for allocation candidates. Its members have the meaning of the query parameters of these names.
+type CandidateSearch struct {
+	// CanSplit Resource classes of the group without a suffix whose amounts several providers may supply together.
+	CanSplit []string `json:"can_split,omitempty"`
+
+	// Explain Adds an explanation to the response: always, or if there is no candidate (empty).
+	//
+	// Examples: empty
+	Explain *CandidateSearchExplain `json:"explain,omitempty"`
+
+	// GroupPolicy isolate: each group with a suffix is served by a different provider. Default: none.
+	GroupPolicy *CandidateSearchGroupPolicy `json:"group_policy,omitempty"`
+
+	// Groups Request groups by suffix, in the order of the query. The empty suffix is the group that several providers may serve.
+	Groups map[string]SearchedGroup `json:"groups"`
+
+	// Isolate Lists of suffixes of groups that are served by different providers.
+	Isolate [][]string `json:"isolate,omitempty"`
+
+	// Limit Maximum number of candidates. Default: no limit.
+	//
+	// Examples: 10
+	Limit *int64 `json:"limit,omitempty"`
+
+	// LimitPerTree Maximum number of candidates of each tree. Default: no limit.
+	//
+	// Examples: 10
+	LimitPerTree *int64 `json:"limit_per_tree,omitempty"`
+
+	// NotInTree Providers, up to 1,000: the tree of a candidate has none of them.
+	NotInTree []string `json:"not_in_tree,omitempty"`
+
+	// Order Order of the trees: id, pack:CLASS, spread:CLASS or random. Default: the settings of the server.
+	//
+	// Examples: pack:VCPU
+	Order *string `json:"order,omitempty"`
+
+	// RootMemberOf Aggregates of the root of the tree: UUID, in:UUID,UUID, !UUID or !in:UUID,UUID. All apply.
+	RootMemberOf []string `json:"root_member_of,omitempty"`
+
+	// RootRequired Traits of the root of the tree: TRAIT or !TRAIT.
+	//
+	// Examples: ["CUSTOM_GOLD"]
+	RootRequired []string `json:"root_required,omitempty"`
+
+	// SameSubtree Lists of suffixes of groups in one subtree; !SUFFIX is a group outside of it.
+	SameSubtree [][]string `json:"same_subtree,omitempty"`
+}
+
+// CandidateSearchExplain Adds an explanation to the response: always, or if there is no candidate (empty).
+//
+// Examples: empty
+type CandidateSearchExplain string
+
+// CandidateSearchGroupPolicy isolate: each group with a suffix is served by a different provider. Default: none.
+type CandidateSearchGroupPolicy string
 
 // CandidateUse The allocations of a candidate on one provider.
 type CandidateUse struct {
@@ -167,8 +1235,208 @@ type Candidates struct {
 	// AllocationRequests The candidates, in no order of preference.
 	AllocationRequests []Candidate `json:"allocation_requests"`
 
+	// Explanation Why the query has these candidates, or none, if the request has explain. Null for explain=empty with candidates.
+	Explanation *Explanation `json:"explanation,omitempty"`
+
 	// ProviderSummaries Provider summaries of all providers in the trees of the candidates, by UUID.
 	ProviderSummaries map[string]ProviderSummary `json:"provider_summaries"`
+}
+
+// CapacityFit How many more members fit.
+type CapacityFit struct {
+	// AtMost Upper bound of the number of members; null unless all trees were searched.
+	//
+	// Examples: 21
+	AtMost *int64 `json:"at_most"`
+
+	// Before How many more members fit without the changes.
+	Before *CapacityFitBefore `json:"before,omitempty"`
+
+	// EndsFirst The resource class with the smallest limit; null unless all trees were searched.
+	//
+	// Examples: MEMORY_MB
+	EndsFirst *string `json:"ends_first"`
+
+	// Exact Whether fit equals at_most.
+	Exact bool `json:"exact"`
+
+	// Fit Number of members for which the search has found places: a claim for so many would have succeeded.
+	//
+	// Examples: 21
+	Fit int64 `json:"fit"`
+
+	// Resources What the members use, by resource class.
+	Resources map[string]CapacityFitClass `json:"resources"`
+
+	// Stopped Why the search ended: it has searched all trees that can have a place, found as many places as requested, tried the maximum number of combinations, or reached the time limit.
+	Stopped string `json:"stopped"`
+
+	// Trees Numbers of trees.
+	Trees CapacityFitTrees `json:"trees"`
+}
+
+// CapacityFitBefore How many more members fit without the changes.
+type CapacityFitBefore struct {
+	// AtMost Upper bound of the number of members; null unless all trees were searched.
+	//
+	// Examples: 21
+	AtMost *int64 `json:"at_most"`
+
+	// EndsFirst The resource class with the smallest limit; null unless all trees were searched.
+	//
+	// Examples: MEMORY_MB
+	EndsFirst *string `json:"ends_first"`
+
+	// Exact Whether fit equals at_most.
+	Exact bool `json:"exact"`
+
+	// Fit Number of members for which the search has found places: a claim for so many would have succeeded.
+	//
+	// Examples: 21
+	Fit int64 `json:"fit"`
+
+	// Stopped Why the search ended: it has searched all trees that can have a place, found as many places as requested, tried the maximum number of combinations, or reached the time limit.
+	Stopped string `json:"stopped"`
+}
+
+// CapacityFitClass What the members use of a resource class, and what is free.
+type CapacityFitClass struct {
+	// Amount Amount of one member.
+	//
+	// Examples: 4
+	Amount int64 `json:"amount"`
+
+	// Free Free capacity of all providers that can serve a member; null unless all trees were searched.
+	//
+	// Examples: 98
+	Free *int64 `json:"free"`
+
+	// Limit Number of members that would fit if no other class mattered; null unless all trees were searched.
+	//
+	// Examples: 24
+	Limit *int64 `json:"limit"`
+
+	// Stranded Free capacity that no member can use; null unless the number is exact.
+	//
+	// Examples: 14
+	Stranded *int64 `json:"stranded"`
+
+	// Usable Amount of all members.
+	//
+	// Examples: 84
+	Usable int64 `json:"usable"`
+}
+
+// CapacityFitCopies A change that adds trees like an existing one.
+type CapacityFitCopies struct {
+	// Count Number of new trees.
+	//
+	// Examples: 2
+	Count int32 `json:"count"`
+
+	// Like A provider of the tree that the new trees are like: the same inventories, traits and aggregates, with nothing used.
+	//
+	// Examples: c0ffee00-5ca1-4b1e-8000-000000000001
+	Like openapi_types.UUID `json:"like"`
+}
+
+// CapacityFitQuery The question how many more members fit.
+type CapacityFitQuery struct {
+	// Changes Changes of the hardware, in their order. They are made in memory and never written.
+	Changes []CapacityFitQuery_Changes_Item `json:"changes,omitempty"`
+
+	// Count Number of members at which the search ends. Default: 100.
+	//
+	// Examples: 1000
+	Count *int32 `json:"count,omitempty"`
+
+	// Query A query for allocation candidates. Its members have the meaning of the query parameters of these names.
+	Query ClaimQuery `json:"query"`
+
+	// Relation How the places of several consumers relate.
+	Relation *ClaimRelation `json:"relation,omitempty"`
+}
+
+// CapacityFitQuery_Changes_Item defines model for CapacityFitQuery.changes.Item.
+type CapacityFitQuery_Changes_Item struct {
+	union json.RawMessage
+}
+
+// CapacityFitSettings A change of the inventories of a resource class: their allocation ratio, their reserved amount, or both.
+type CapacityFitSettings struct {
+	// AllocationRatio Their new overcommit factor.
+	//
+	// Examples: 1.5
+	AllocationRatio *float64 `json:"allocation_ratio,omitempty"`
+
+	// InTree A provider of the only tree whose inventories change.
+	InTree *openapi_types.UUID `json:"in_tree,omitempty"`
+
+	// MemberOf An aggregate: only the inventories of providers change that are in it, or whose root is.
+	MemberOf *openapi_types.UUID `json:"member_of,omitempty"`
+
+	// Reserved Their new reserved amount, at most the total of each.
+	//
+	// Examples: 512
+	Reserved *int32 `json:"reserved,omitempty"`
+
+	// ResourceClass The resource class of the inventories.
+	//
+	// Examples: MEMORY_MB
+	ResourceClass string `json:"resource_class"`
+	union         json.RawMessage
+}
+
+// CapacityFitSettings0 defines model for CapacityFitSettings.0.
+type CapacityFitSettings0 = interface{}
+
+// CapacityFitSettings1 defines model for CapacityFitSettings.1.
+type CapacityFitSettings1 = interface{}
+
+// CapacityFitTrees Numbers of trees.
+type CapacityFitTrees struct {
+	// LookedAt Number of searched trees whose root the query accepts.
+	//
+	// Examples: 3
+	LookedAt int64 `json:"looked_at"`
+
+	// MostInOne Largest number of members in one tree.
+	//
+	// Examples: 11
+	MostInOne int64 `json:"most_in_one"`
+
+	// WithRoom Number of those with a place for a member.
+	//
+	// Examples: 2
+	WithRoom int64 `json:"with_room"`
+}
+
+// CapacityList Sums of inventories and usages.
+type CapacityList struct {
+	// AsOf Time of the snapshot, at most 15 seconds before the request.
+	//
+	// Examples: 2026-11-22T15:00:00.000000Z
+	AsOf time.Time `json:"as_of"`
+
+	// Capacity The sums, in the order of groups, then of classes.
+	Capacity []ClassCapacity `json:"capacity"`
+
+	// CapacityLinks The link to the next page of trees; missing on the last page.
+	CapacityLinks []Link `json:"capacity_links,omitempty"`
+}
+
+// CapacitySize Providers of about the same free capacity.
+type CapacitySize struct {
+	// AtLeast The power of two.
+	//
+	// Examples: 16
+	AtLeast float64 `json:"at_least"`
+
+	// Free Sum of their free capacities.
+	Free float64 `json:"free"`
+
+	// ResourceProviders Number of the providers.
+	ResourceProviders int64 `json:"resource_providers"`
 }
 
 // Claim All new allocations of a consumer, with its project and user. They replace the previous allocations.
@@ -179,7 +1447,7 @@ type Claim struct {
 	// ConsumerGeneration The consumer generation that the client read; null for a new consumer.
 	//
 	// Examples: 1
-	ConsumerGeneration nullable.Nullable[int64] `json:"consumer_generation"`
+	ConsumerGeneration *int64 `json:"consumer_generation"`
 
 	// ConsumerType The consumer's type.
 	//
@@ -196,6 +1464,189 @@ type Claim struct {
 	UserID string `json:"user_id"`
 }
 
+// ClaimConsumer A consumer that claims.
+type ClaimConsumer struct {
+	// ConsumerGeneration The consumer generation that the client read; null for a new consumer.
+	//
+	// Examples: 1
+	ConsumerGeneration *int64 `json:"consumer_generation"`
+
+	// ConsumerType The consumer's type.
+	//
+	// Examples: INSTANCE
+	ConsumerType string `json:"consumer_type"`
+
+	// CreatedAt Ignored.
+	CreatedAt interface{} `json:"created_at,omitempty"`
+
+	// Mappings Ignored.
+	Mappings interface{} `json:"mappings,omitempty"`
+
+	// NodeAllocation Ignored.
+	NodeAllocation interface{} `json:"node_allocation,omitempty"`
+
+	// ProjectID The consumer's project.
+	ProjectID string `json:"project_id"`
+
+	// SharingOnly Ignored.
+	SharingOnly interface{} `json:"sharing_only,omitempty"`
+
+	// UpdatedAt Ignored.
+	UpdatedAt interface{} `json:"updated_at,omitempty"`
+
+	// UserID The consumer's user.
+	UserID string `json:"user_id"`
+
+	// UUID The consumer.
+	//
+	// Examples: 1d5ecafe-0000-4000-8000-000000000001
+	UUID openapi_types.UUID `json:"uuid"`
+}
+
+// ClaimCreate Consumers, and the queries or candidates of which one is claimed for them.
+type ClaimCreate struct {
+	// Candidates Instead of queries: elements of allocation_requests. The first one that fits is claimed.
+	Candidates []ClaimedCandidate `json:"candidates,omitempty"`
+
+	// Consumers Who claims. Each gets all resources of the question; all succeed or none.
+	Consumers []ClaimConsumer `json:"consumers"`
+
+	// Existing What becomes of the consumer's allocations. refuse: it must not exist. replace: they are given back, and count as free. hand_over: hand_over_to gets them. Default: refuse.
+	Existing *ClaimCreateExisting `json:"existing,omitempty"`
+
+	// HandOverTo A consumer that claims.
+	HandOverTo *ClaimConsumer `json:"hand_over_to,omitempty"`
+
+	// Queries Alternatives in the order of preference. The first one by which all consumers can be placed is used.
+	Queries []ClaimQuery `json:"queries,omitempty"`
+
+	// Relation How the places of several consumers relate.
+	Relation *ClaimRelation `json:"relation,omitempty"`
+}
+
+// ClaimCreateExisting What becomes of the consumer's allocations. refuse: it must not exist. replace: they are given back, and count as free. hand_over: hand_over_to gets them. Default: refuse.
+type ClaimCreateExisting string
+
+// ClaimEffort The number of steps of a claim.
+type ClaimEffort struct {
+	// Candidates Number of candidates whose providers were locked.
+	//
+	// Examples: 1
+	Candidates int64 `json:"candidates"`
+
+	// Full How many of them were found used up.
+	//
+	// Examples: 0
+	Full int64 `json:"full"`
+
+	// Held Number of candidates that were passed over because another request was writing to one of their providers.
+	//
+	// Examples: 0
+	Held int64 `json:"held"`
+
+	// Searches Number of searches.
+	//
+	// Examples: 1
+	Searches int64 `json:"searches"`
+
+	// Stale How many of them had a provider that had changed since the search.
+	//
+	// Examples: 0
+	Stale int64 `json:"stale"`
+}
+
+// ClaimMade All allocations of a consumer after a claim.
+type ClaimMade struct {
+	// Allocations All its allocations, by provider UUID.
+	Allocations map[string]AllocationsOnProvider `json:"allocations"`
+
+	// ConsumerGeneration Its generation.
+	//
+	// Examples: 1
+	ConsumerGeneration int64 `json:"consumer_generation"`
+
+	// ConsumerType Its type.
+	//
+	// Examples: INSTANCE
+	ConsumerType string `json:"consumer_type"`
+
+	// ConsumerUUID The consumer.
+	ConsumerUUID openapi_types.UUID `json:"consumer_uuid"`
+
+	// Mappings UUIDs of the providers that serve each group, by group suffix; null if there are none.
+	Mappings map[string][]openapi_types.UUID `json:"mappings"`
+
+	// ProjectID Its project.
+	ProjectID string `json:"project_id"`
+
+	// RootProviderUUID Root of the tree that the candidate belongs to; null with candidates.
+	RootProviderUUID *openapi_types.UUID `json:"root_provider_uuid"`
+
+	// UserID Its user.
+	UserID string `json:"user_id"`
+}
+
+// ClaimQuery A query for allocation candidates. Its members have the meaning of the query parameters of these names.
+type ClaimQuery struct {
+	// CanSplit Resource classes of the group without a suffix whose amounts several providers may supply together.
+	CanSplit []string `json:"can_split,omitempty"`
+
+	// GroupPolicy isolate: each group with a suffix is served by a different provider. Default: none.
+	GroupPolicy *ClaimQueryGroupPolicy `json:"group_policy,omitempty"`
+
+	// Groups Request groups by suffix, in the order of the query. The empty suffix is the group that several providers may serve.
+	Groups map[string]SearchedGroup `json:"groups"`
+
+	// Isolate Lists of suffixes of groups that are served by different providers.
+	Isolate [][]string `json:"isolate,omitempty"`
+
+	// NotInTree Providers, up to 1,000: the tree of a candidate has none of them.
+	NotInTree []string `json:"not_in_tree,omitempty"`
+
+	// Order Order of the trees: id, pack:CLASS, spread:CLASS or random. Default: random.
+	//
+	// Examples: pack:VCPU
+	Order *string `json:"order,omitempty"`
+
+	// RootMemberOf Aggregates of the root of the tree: UUID, in:UUID,UUID, !UUID or !in:UUID,UUID. All apply.
+	RootMemberOf []string `json:"root_member_of,omitempty"`
+
+	// RootRequired Traits of the root of the tree: TRAIT or !TRAIT.
+	//
+	// Examples: ["CUSTOM_GOLD"]
+	RootRequired []string `json:"root_required,omitempty"`
+
+	// SameSubtree Lists of suffixes of groups in one subtree; !SUFFIX is a group outside of it.
+	SameSubtree [][]string `json:"same_subtree,omitempty"`
+}
+
+// ClaimQueryGroupPolicy isolate: each group with a suffix is served by a different provider. Default: none.
+type ClaimQueryGroupPolicy string
+
+// ClaimRelation How the places of several consumers relate.
+type ClaimRelation struct {
+	// Apart No two consumers have the same root.
+	Apart *ClaimRelationApart `json:"apart,omitempty"`
+
+	// Together All consumers have the same root.
+	Together *ClaimRelationTogether `json:"together,omitempty"`
+}
+
+// ClaimRelationApart No two consumers have the same root.
+type ClaimRelationApart string
+
+// ClaimRelationTogether All consumers have the same root.
+type ClaimRelationTogether string
+
+// ClaimedCandidate A candidate of the client.
+type ClaimedCandidate struct {
+	// Allocations Allocations by provider UUID.
+	Allocations map[string]ClaimedOnProvider `json:"allocations"`
+
+	// Mappings Providers by the suffix of the group that they serve. Returned if the candidate is claimed.
+	Mappings map[string][]openapi_types.UUID `json:"mappings,omitempty"`
+}
+
 // ClaimedOfProvider The new allocations of a consumer on one provider.
 type ClaimedOfProvider struct {
 	// Generation Ignored; accepted because responses contain it.
@@ -205,8 +1656,165 @@ type ClaimedOfProvider struct {
 	Resources map[string]int64 `json:"resources"`
 }
 
+// ClaimedOnProvider The allocations of a candidate on one provider.
+type ClaimedOnProvider struct {
+	// CreatedAt Ignored.
+	CreatedAt interface{} `json:"created_at,omitempty"`
+
+	// Generation Ignored; accepted because responses contain it.
+	Generation interface{} `json:"generation,omitempty"`
+
+	// Name Ignored.
+	Name interface{} `json:"name,omitempty"`
+
+	// Resources Amounts by resource class.
+	Resources map[string]int64 `json:"resources"`
+
+	// RootProviderUUID Ignored.
+	RootProviderUUID interface{} `json:"root_provider_uuid,omitempty"`
+}
+
 // Claims Claims by consumer UUID, applied atomically.
 type Claims map[string]Claim
+
+// ClaimsMade The allocations that a claim made.
+type ClaimsMade struct {
+	// Candidate Index of the candidate that was claimed; only with candidates.
+	//
+	// Examples: 0
+	Candidate *int64 `json:"candidate,omitempty"`
+
+	// Claims All allocations of the consumers, in the order of the request; then those of hand_over_to.
+	Claims []ClaimMade `json:"claims"`
+
+	// Effort The number of steps of a claim.
+	Effort ClaimEffort `json:"effort"`
+
+	// Query Index of the query that was used; null with candidates.
+	//
+	// Examples: 0
+	Query *int64 `json:"query"`
+}
+
+// ClassCapacity Sums of the inventories and usages of one class.
+type ClassCapacity struct {
+	// Aggregate The aggregate, with group_by=aggregate.
+	Aggregate *openapi_types.UUID `json:"aggregate,omitempty"`
+
+	// Capacity Sum of the capacities, each (total − reserved) × allocation_ratio without its fraction.
+	Capacity float64 `json:"capacity"`
+
+	// Fragmentation stranded ÷ free with four decimals; 0 if nothing is free.
+	Fragmentation *float64 `json:"fragmentation,omitempty"`
+
+	// Free Sum of capacity − used of the providers where that is positive.
+	Free float64 `json:"free"`
+
+	// Full Number of providers with less free capacity than min_unit.
+	Full int64 `json:"full"`
+
+	// Largest Largest amount of one allocation that fits: the largest free capacity, or max_unit if that is less.
+	Largest int64 `json:"largest"`
+
+	// LargestAt The oldest provider with the largest amount; null if that is 0.
+	LargestAt *NamedProvider `json:"largest_at"`
+
+	// OverCapacity Sum of used − capacity of the other providers.
+	OverCapacity float64 `json:"over_capacity"`
+
+	// Reserved Sum of the reserved amounts.
+	Reserved int64 `json:"reserved"`
+
+	// ResourceClass The resource class.
+	//
+	// Examples: VCPU
+	ResourceClass string `json:"resource_class"`
+
+	// ResourceProviders Number of providers with inventory of the class.
+	ResourceProviders int64 `json:"resource_providers"`
+
+	// Sizes Providers by their free capacity, in ascending order.
+	Sizes []CapacitySize `json:"sizes"`
+
+	// Stranded free − units × unit.
+	Stranded *float64 `json:"stranded,omitempty"`
+
+	// Total Sum of the totals.
+	Total int64 `json:"total"`
+
+	// Tree The UUID and the name of a provider.
+	Tree *NamedProvider `json:"tree,omitempty"`
+
+	// Unit The amount in the parameter unit.
+	Unit *int64 `json:"unit,omitempty"`
+
+	// Units Number of allocations of that amount that fit, one class alone.
+	Units *float64 `json:"units,omitempty"`
+
+	// Used Sum of the allocations.
+	Used float64 `json:"used"`
+}
+
+// Consumer A consumer, and what it has.
+type Consumer struct {
+	// Allocations All its allocations by provider UUID.
+	Allocations map[string]AllocationsOnNamedProvider `json:"allocations,omitempty"`
+
+	// ConsumerGeneration Incremented by every write of its allocations.
+	//
+	// Examples: 1
+	ConsumerGeneration int64 `json:"consumer_generation"`
+
+	// ConsumerType Its type; unknown for a consumer without one.
+	//
+	// Examples: INSTANCE
+	ConsumerType string `json:"consumer_type"`
+
+	// CreatedAt Time of its first claim.
+	//
+	// Examples: 2026-11-22T14:11:00.123456Z
+	CreatedAt time.Time `json:"created_at"`
+
+	// NodeAllocation An allocation of the Bare Metal API.
+	NodeAllocation *NodeAllocationName `json:"node_allocation,omitempty"`
+
+	// ProjectID Its project.
+	//
+	// Examples: 7c5b1b2e0d0e4a7d8a5b0f3f2f7f5a11
+	ProjectID string `json:"project_id"`
+
+	// ResourceProviderCount Number of providers of its allocations.
+	//
+	// Examples: 1
+	ResourceProviderCount int64 `json:"resource_provider_count"`
+
+	// Resources Sums of its allocations by resource class.
+	Resources map[string]int64 `json:"resources"`
+
+	// UpdatedAt Time of its last claim.
+	//
+	// Examples: 2026-11-22T14:11:00.123456Z
+	UpdatedAt time.Time `json:"updated_at"`
+
+	// UserID Its user.
+	//
+	// Examples: 0f2d6c5a9a6b4d0c8f0e6e8b7a3c1d22
+	UserID string `json:"user_id"`
+
+	// UUID The consumer.
+	//
+	// Examples: 1d5ecafe-0000-4000-8000-000000000001
+	UUID openapi_types.UUID `json:"uuid"`
+}
+
+// ConsumerChange The change of a consumer.
+type ConsumerChange struct {
+	// After The consumer after the write; null: it would not exist.
+	After *ConsumerPart `json:"after"`
+
+	// Before The consumer before the write; null: it did not exist.
+	Before *ConsumerPart `json:"before"`
+}
 
 // ConsumerOnProvider The allocations of one consumer on a provider.
 type ConsumerOnProvider struct {
@@ -219,6 +1827,87 @@ type ConsumerOnProvider struct {
 	Resources map[string]int64 `json:"resources"`
 }
 
+// ConsumerPart A consumer that is created or deleted, or the members of a consumer that differ.
+type ConsumerPart struct {
+	// Allocations Allocations by provider UUID that differ.
+	Allocations map[openapi_types.UUID]AllocationsPart `json:"allocations,omitempty"`
+
+	// ConsumerGeneration The consumer generation.
+	//
+	// Examples: 1
+	ConsumerGeneration *int64 `json:"consumer_generation,omitempty"`
+
+	// ConsumerType The consumer type; unknown for a consumer without one.
+	//
+	// Examples: INSTANCE
+	ConsumerType *string `json:"consumer_type,omitempty"`
+
+	// ProjectID The consumer's project.
+	ProjectID *string `json:"project_id,omitempty"`
+
+	// UserID The consumer's user.
+	UserID *string `json:"user_id,omitempty"`
+}
+
+// Consumers A page of consumers.
+type Consumers struct {
+	// Consumers The consumers of the page.
+	Consumers []Consumer `json:"consumers"`
+
+	// ConsumersLinks The link to the next page; missing on the last page. A page with a link can be short or empty.
+	ConsumersLinks []Link `json:"consumers_links,omitempty"`
+
+	// Total Number of items that pass the filters of a list.
+	Total *Total `json:"total,omitempty"`
+}
+
+// DeletedProvider A provider to delete.
+type DeletedProvider struct {
+	// Generation The provider generation that the client read.
+	//
+	// Examples: 4
+	Generation int64 `json:"generation"`
+}
+
+// DryRun The response to a dry run: the response that the write would have, and what it would change.
+type DryRun struct {
+	// Body Body that the response to the write would have; null without one.
+	Body map[string]interface{} `json:"body"`
+
+	// Changes What a write would change, by kind and key. Of two states only what differs is shown.
+	Changes StateChange `json:"changes"`
+
+	// DryRun Always true.
+	//
+	// Examples: true
+	DryRun bool `json:"dry_run"`
+
+	// Inverse Body of a request that reverses the write, for reshapes and trees; null for other writes, or if there is none.
+	Inverse map[string]interface{} `json:"inverse"`
+
+	// InverseObstacle Reason why the write cannot be reversed.
+	//
+	// Examples: Provider c0ffee00-5ca1-4b1e-8000-000000000001 was over its capacity.
+	InverseObstacle *string `json:"inverse_obstacle,omitempty"`
+
+	// Would Status that the response to the write would have.
+	//
+	// Examples: 204
+	Would int32 `json:"would"`
+}
+
+// EqualQueries The number of equal queries, and when they were sent.
+type EqualQueries struct {
+	// FirstAskedAt Time of the first one.
+	FirstAskedAt time.Time `json:"first_asked_at"`
+
+	// LastAskedAt Time of the last one.
+	LastAskedAt time.Time `json:"last_asked_at"`
+
+	// Requests Number of recorded requests.
+	Requests int64 `json:"requests"`
+}
+
 // Error One error.
 type Error struct {
 	// Code Machine-readable code of the error. The detail is the text for people.
@@ -229,6 +1918,43 @@ type Error struct {
 	// Examples: The resource could not be found.
 	Detail string `json:"detail"`
 
+	// Exact True if no placement of all consumers of a claim existed; false if the search found none.
+	Exact *bool `json:"exact,omitempty"`
+
+	// Explanation Explanation of a claim that does not fit, or of a resource class or traits that do not exist. Missing for other errors, and if the policy denies `berth:explanations:make`.
+	Explanation *struct {
+		// Conflicts Names that do not exist, with similar names that exist.
+		Conflicts []ExplanationConflict `json:"conflicts,omitempty"`
+
+		// Incomplete True if a part of the explanation is missing; otherwise missing.
+		Incomplete *bool `json:"incomplete,omitempty"`
+
+		// Items At most 100 allocations of the claim, those that do not fit first.
+		Items []ExplanationClaimItem `json:"items,omitempty"`
+
+		// Kind claim or names.
+		//
+		// Examples: names
+		Kind ErrorExplanationKind `json:"kind"`
+
+		// MadeAt Time at which the explanation was computed.
+		MadeAt *time.Time `json:"made_at,omitempty"`
+
+		// Reason What the claim violates: inventory, units or capacity.
+		Reason *string `json:"reason,omitempty"`
+
+		// Summary One paragraph for people; only of a claim.
+		Summary *string `json:"summary,omitempty"`
+
+		// TookMs Duration of the computation in milliseconds.
+		TookMs *int64 `json:"took_ms,omitempty"`
+	} `json:"explanation,omitempty"`
+
+	// Fit How many consumers of a claim could be placed.
+	//
+	// Examples: 2
+	Fit *int64 `json:"fit,omitempty"`
+
 	// MaxVersion Newest supported microversion; only if the requested one is not supported.
 	//
 	// Examples: 1.39
@@ -238,6 +1964,9 @@ type Error struct {
 	//
 	// Examples: 1.0
 	MinVersion *string `json:"min_version,omitempty"`
+
+	// Refused Why each candidate of a claim does not fit.
+	Refused []RefusedCandidate `json:"refused,omitempty"`
 
 	// RequestID Also in the header X-Openstack-Request-Id and in the server's log.
 	//
@@ -255,6 +1984,11 @@ type Error struct {
 	Title string `json:"title"`
 }
 
+// ErrorExplanationKind claim or names.
+//
+// Examples: names
+type ErrorExplanationKind string
+
 // ErrorCode Machine-readable code of the error. The detail is the text for people.
 type ErrorCode string
 
@@ -262,6 +1996,374 @@ type ErrorCode string
 type Errors struct {
 	// Errors List with one error.
 	Errors []Error `json:"errors"`
+}
+
+// Explanation Why a query has these candidates or none, or a claim does not fit. The short form has only kind, reason, summary and incomplete.
+type Explanation struct {
+	// Conflicts What cannot be met, whatever is free.
+	Conflicts []ExplanationConflict `json:"conflicts,omitempty"`
+
+	// Elsewhere The candidates for the amounts of a consumer.
+	Elsewhere *ExplanationElsewhere `json:"elsewhere,omitempty"`
+
+	// Facts Counts of each single resource class, trait and aggregate.
+	Facts []ExplanationFact `json:"facts,omitempty"`
+
+	// Funnel The stages of the whole query, with the trees that pass each stage and all before.
+	Funnel []ExplanationStage `json:"funnel,omitempty"`
+
+	// Incomplete True if a part of the explanation is missing; otherwise missing.
+	Incomplete bool `json:"incomplete,omitempty"`
+
+	// Items At most 100 allocations of a claim, those that do not fit first.
+	Items []ExplanationClaimItem `json:"items,omitempty"`
+
+	// Kind candidates or claim.
+	Kind string `json:"kind"`
+
+	// MadeAt Time at which the explanation was computed.
+	MadeAt *time.Time `json:"made_at,omitempty"`
+
+	// Nearest At most five trees without a candidate that fail by least.
+	Nearest []ExplanationTree `json:"nearest,omitempty"`
+
+	// Parts What one provider must meet, with the providers and trees that pass each step and all before.
+	Parts []ExplanationPart `json:"parts,omitempty"`
+
+	// Reason The first condition that leaves nothing, or what a claim violates; fits if there are candidates, or all amounts fit now.
+	Reason string `json:"reason"`
+
+	// Relaxations Changes of the query that were tried and give more candidates.
+	Relaxations []ExplanationRelaxation `json:"relaxations,omitempty"`
+
+	// RelaxationsComplete Whether all changes were tried.
+	RelaxationsComplete *bool `json:"relaxations_complete,omitempty"`
+
+	// Sample How many trees were judged, and how exact the numbers of trees are.
+	Sample *ExplanationSample `json:"sample,omitempty"`
+
+	// Summary One paragraph for people.
+	Summary string `json:"summary"`
+
+	// TookMs Duration of the computation in milliseconds.
+	TookMs *int64 `json:"took_ms,omitempty"`
+}
+
+// ExplanationClaimItem An allocation of a claim, and the inventory that it wants.
+type ExplanationClaimItem struct {
+	// Amount Amount of the allocation.
+	Amount int64 `json:"amount"`
+
+	// Capacity Capacity of the inventory.
+	Capacity int64 `json:"capacity,omitempty"`
+
+	// Class Resource class.
+	Class string `json:"class"`
+
+	// Consumer UUID of the consumer.
+	Consumer openapi_types.UUID `json:"consumer"`
+
+	// Consumers Number of consumers with allocations of the class there, at most 1000.
+	Consumers int64 `json:"consumers,omitempty"`
+
+	// Free What the request can allocate at most.
+	Free int64 `json:"free,omitempty"`
+
+	// MaxUnit Largest allocation.
+	MaxUnit int64 `json:"max_unit,omitempty"`
+
+	// MinUnit Smallest allocation.
+	MinUnit int64 `json:"min_unit,omitempty"`
+
+	// Own What the consumers of the request have there, and would release.
+	Own int64 `json:"own,omitempty"`
+
+	// Provider A resource provider.
+	Provider ExplanationProvider `json:"provider"`
+
+	// SoFar The amount with those of earlier items on the same provider and class; missing if it is the amount.
+	SoFar int64 `json:"so_far,omitempty"`
+
+	// StepSize Allocations are multiples of it.
+	StepSize int64 `json:"step_size,omitempty"`
+
+	// Used Allocated amount.
+	Used int64 `json:"used,omitempty"`
+
+	// Verdict inventory, units, capacity or fits.
+	Verdict string `json:"verdict"`
+}
+
+// ExplanationConflict What cannot be met, whatever is free.
+type ExplanationConflict struct {
+	// Amount Requested amount, or number of groups.
+	Amount int64 `json:"amount,omitempty"`
+
+	// Conflict in_tree_unknown, class_not_offered, amount_too_large, trait_unused, root_trait_unused, aggregate_empty, root_aggregate_empty, root_aggregate_forbidden, isolated_groups, class_unknown or trait_unknown.
+	Conflict string `json:"conflict"`
+
+	// Groups Suffixes of the groups that ask for it.
+	Groups []string `json:"groups,omitempty"`
+
+	// Largest Most that any provider could give, or most providers of any tree.
+	Largest *int64 `json:"largest,omitempty"`
+
+	// Name The class, trait, aggregates or provider.
+	Name string `json:"name"`
+
+	// Similar At most three similar names.
+	Similar []string `json:"similar,omitempty"`
+}
+
+// ExplanationElsewhere The candidates for the amounts of a consumer.
+type ExplanationElsewhere struct {
+	// Candidates Number of candidates.
+	Candidates int64 `json:"candidates"`
+
+	// More Whether there can be more.
+	More bool `json:"more"`
+
+	// Query The query string.
+	Query string `json:"query"`
+}
+
+// ExplanationFact The counts of a single resource class, trait or aggregate.
+type ExplanationFact struct {
+	// Amount Requested amount of a class.
+	Amount int64 `json:"amount,omitempty"`
+
+	// Kind root_trait, root_aggregate, class, trait or aggregate.
+	Kind string `json:"kind"`
+
+	// Largest Most that any provider could give if nothing were used; only if none has enough.
+	Largest *int64 `json:"largest,omitempty"`
+
+	// More True if a number is greater than 10000; otherwise missing.
+	More bool `json:"more,omitempty"`
+
+	// MostRoom Most free capacity of any provider of the class.
+	MostRoom *int64 `json:"most_room,omitempty"`
+
+	// Name The class, traits or aggregates.
+	Name string `json:"name"`
+
+	// Providers Number of providers with it, at most 10000.
+	Providers int64 `json:"providers"`
+
+	// WithRoom Number of providers of the class with enough free capacity, at most 10000.
+	WithRoom *int64 `json:"with_room,omitempty"`
+}
+
+// ExplanationFreedAllocation An amount that a consumer holds on a provider.
+type ExplanationFreedAllocation struct {
+	// Amount Allocated amount.
+	Amount int64 `json:"amount"`
+
+	// Class Resource class of the allocation.
+	Class string `json:"class"`
+
+	// Provider A resource provider.
+	Provider ExplanationProvider `json:"provider"`
+}
+
+// ExplanationFreedConsumer A consumer that must go so that a query fits in a tree, and what it holds of what the query lacks.
+type ExplanationFreedConsumer struct {
+	// Allocations What the consumer holds of the amounts that the query lacks in the tree.
+	Allocations []ExplanationFreedAllocation `json:"allocations"`
+
+	// Consumer UUID of the consumer.
+	Consumer openapi_types.UUID `json:"consumer"`
+}
+
+// ExplanationFreedSet Consumers without which a query fits in a tree.
+type ExplanationFreedSet struct {
+	// Consumers The consumers, with the largest amounts first.
+	Consumers []ExplanationFreedConsumer `json:"consumers"`
+
+	// Exact Whether no smaller set is enough, and no set of so many consumers with a smaller sum of amounts. False if the server has not compared all sets.
+	Exact bool `json:"exact"`
+}
+
+// ExplanationList A page of queries without a result.
+type ExplanationList struct {
+	// Explanations The queries of the page.
+	Explanations []ListedExplanation `json:"explanations"`
+
+	// ExplanationsLinks The link to the next page; missing on the last page.
+	ExplanationsLinks []Link `json:"explanations_links,omitempty"`
+}
+
+// ExplanationMissing A condition that a tree does not meet.
+type ExplanationMissing struct {
+	// Amount Requested amount.
+	Amount int64 `json:"amount,omitempty"`
+
+	// Class Resource class of the step.
+	Class string `json:"class,omitempty"`
+
+	// Gives Greatest amount up to the requested one that the provider can give now.
+	Gives int64 `json:"gives,omitempty"`
+
+	// Groups Suffixes of the groups.
+	Groups []string `json:"groups,omitempty"`
+
+	// Provider A resource provider.
+	Provider *ExplanationProvider `json:"provider,omitempty"`
+
+	// Step The failed step, or stage of roots.
+	Step string `json:"step"`
+
+	// Value Trait, aggregates or provider of the step.
+	Value string `json:"value,omitempty"`
+}
+
+// ExplanationOptions Settings of the server that took part in a search.
+type ExplanationOptions struct {
+	// MaxAllocationCandidates Maximum number of candidates; -1: none.
+	MaxAllocationCandidates int64 `json:"max_allocation_candidates"`
+
+	// Randomize Whether trees and candidates are shuffled.
+	Randomize bool `json:"randomize"`
+
+	// Strategy Order of the search: depth-first or breadth-first.
+	//
+	// Examples: breadth-first
+	Strategy string `json:"strategy"`
+}
+
+// ExplanationPart What one provider must meet.
+type ExplanationPart struct {
+	// CanSplit Whether several providers may supply the amount together.
+	CanSplit bool `json:"can_split"`
+
+	// Groups Suffixes of the groups, which ask for the same.
+	Groups []string `json:"groups"`
+
+	// Resources Amounts by resource class.
+	Resources map[string]int64 `json:"resources"`
+
+	// SplitTrees Number of trees whose providers have enough together; only with can_split.
+	SplitTrees *int64 `json:"split_trees,omitempty"`
+
+	// Steps The conditions in the order in which providers are tested.
+	Steps []ExplanationStep `json:"steps"`
+}
+
+// ExplanationProvider A resource provider.
+type ExplanationProvider struct {
+	// Name Name of the resource provider.
+	Name string `json:"name"`
+
+	// UUID UUID of the resource provider.
+	UUID openapi_types.UUID `json:"uuid"`
+}
+
+// ExplanationRelaxation A change of the query that gives more candidates.
+type ExplanationRelaxation struct {
+	// Candidates Number of candidates of the changed query, at most 100.
+	Candidates int64 `json:"candidates"`
+
+	// Change amount, can_split, replace or drop.
+	Change string `json:"change"`
+
+	// Class Resource class of the change.
+	Class string `json:"class,omitempty"`
+
+	// From Requested amount.
+	From int64 `json:"from,omitempty"`
+
+	// Groups Suffixes of the changed groups.
+	Groups []string `json:"groups,omitempty"`
+
+	// More Whether there can be more.
+	More bool `json:"more"`
+
+	// Needs Version of the extensions that the changed query needs.
+	Needs string `json:"needs,omitempty"`
+
+	// Query The changed query string, without a limit.
+	Query string `json:"query"`
+
+	// To Changed amount.
+	To int64 `json:"to,omitempty"`
+
+	// Value What is replaced with or dropped, as parameter and value.
+	Value string `json:"value,omitempty"`
+}
+
+// ExplanationSample How many trees were judged, and how exact the numbers of trees are.
+type ExplanationSample struct {
+	// Exact Whether all trees were judged, so that no number is an estimate.
+	Exact bool `json:"exact"`
+
+	// LookedAt Number of judged trees.
+	LookedAt int64 `json:"looked_at"`
+
+	// Margin 95 percent bound of the error of numbers of trees, in percent of all trees; only for estimates.
+	Margin float64 `json:"margin,omitempty"`
+
+	// Trees Number of all trees.
+	Trees int64 `json:"trees"`
+
+	// ZeroAtMost A number of 0 trees means fewer than this many; only for estimates.
+	ZeroAtMost int64 `json:"zero_at_most,omitempty"`
+}
+
+// ExplanationStage A stage of the whole query, with the trees that pass it and all before.
+type ExplanationStage struct {
+	// Group Suffix of the group of a stage group.
+	Group *string `json:"group,omitempty"`
+
+	// Stage all, in_tree, not_in_tree, root_required, root_member_of, group, traits, one_per_tree, sums, isolate, same_subtree or candidates.
+	Stage string `json:"stage"`
+
+	// Trees Number of trees that pass.
+	Trees int64 `json:"trees"`
+
+	// Value Required or forbidden element of a stage of roots.
+	Value string `json:"value,omitempty"`
+}
+
+// ExplanationStep A condition of a part, with the providers and trees that pass it and all before.
+type ExplanationStep struct {
+	// Class Resource class of the step.
+	Class string `json:"class,omitempty"`
+
+	// Providers Number of providers that pass.
+	Providers int64 `json:"providers"`
+
+	// Step reached, inventory, in_tree, member_of, not_member_of, required, forbidden, units, size, reserved or used.
+	Step string `json:"step"`
+
+	// Trees Number of trees with such a provider.
+	Trees int64 `json:"trees"`
+
+	// Value Trait, aggregates or provider of the step.
+	Value string `json:"value,omitempty"`
+}
+
+// ExplanationTree A tree without a candidate that fails by little.
+type ExplanationTree struct {
+	// Distance How much the tree lacks; 0 if only its groups do not go together.
+	Distance float64 `json:"distance"`
+
+	// FreedBy Consumers without which the whole query fits in the tree; null if it does not fit even without any. Missing if there are candidates, if policy does not permit the caller to list the allocations of providers, or if the server did not find out in time.
+	FreedBy nullable.Nullable[ExplanationFreedSet] `json:"freed_by,omitempty"`
+
+	// Missing The conditions that the tree does not meet.
+	Missing []ExplanationMissing `json:"missing"`
+
+	// Stage First stage that a tree with distance 0 fails.
+	Stage string `json:"stage,omitempty"`
+
+	// Tree A resource provider.
+	Tree ExplanationProvider `json:"tree"`
+}
+
+// Explanations Recorded requests without a result, and their explanations.
+type Explanations struct {
+	// Explanations The requests, oldest first.
+	Explanations []RecordedExplanation `json:"explanations"`
 }
 
 // Inventories All inventories of a provider.
@@ -273,6 +2375,50 @@ type Inventories struct {
 	//
 	// Examples: 5
 	ResourceProviderGeneration int64 `json:"resource_provider_generation"`
+}
+
+// InventoriesPatch A merge patch of the inventories of a provider.
+type InventoriesPatch struct {
+	// Inventories Inventories by resource class; null removes the class.
+	Inventories map[string]*struct {
+		// AllocationRatio Overcommit factor: capacity = (total − reserved) × allocation_ratio. Null: 1.0.
+		//
+		// Examples: 4
+		AllocationRatio nullable.Nullable[float64] `json:"allocation_ratio,omitempty"`
+
+		// MaxUnit Maximum amount of an allocation. Null: no limit.
+		//
+		// Examples: 32
+		MaxUnit nullable.Nullable[int32] `json:"max_unit,omitempty"`
+
+		// MinUnit Minimum amount of an allocation. Null: 1.
+		//
+		// Examples: 1
+		MinUnit nullable.Nullable[int32] `json:"min_unit,omitempty"`
+
+		// Reserved Amount that consumers cannot allocate. Null: 0.
+		//
+		// Examples: 2
+		Reserved nullable.Nullable[int32] `json:"reserved,omitempty"`
+
+		// ResourceProviderGeneration Ignored.
+		ResourceProviderGeneration interface{} `json:"resource_provider_generation,omitempty"`
+
+		// StepSize The amount of an allocation is a multiple of this value. Null: 1.
+		//
+		// Examples: 1
+		StepSize nullable.Nullable[int32] `json:"step_size,omitempty"`
+
+		// Total Total amount of the resource class on this provider. Required for a class that the provider does not have.
+		//
+		// Examples: 64
+		Total nullable.Nullable[int32] `json:"total,omitempty"`
+	} `json:"inventories"`
+
+	// ResourceProviderGeneration The provider generation that the client read. Default: not compared.
+	//
+	// Examples: 4
+	ResourceProviderGeneration *int64 `json:"resource_provider_generation,omitempty"`
 }
 
 // InventoriesReplace All new inventories of a provider.
@@ -485,8 +2631,111 @@ type Link struct {
 	Rel string `json:"rel"`
 }
 
+// ListedAggregate An aggregate with the numbers of its members.
+type ListedAggregate struct {
+	// CreatedAt When a provider was first in it.
+	//
+	// Examples: 2026-11-22T14:10:59.111111Z
+	CreatedAt time.Time `json:"created_at"`
+
+	// ResourceProviderCount Number of providers in it.
+	//
+	// Examples: 3
+	ResourceProviderCount int64 `json:"resource_provider_count"`
+
+	// SharingProviderCount Number of sharing providers among these.
+	//
+	// Examples: 1
+	SharingProviderCount int64 `json:"sharing_provider_count"`
+
+	// UUID UUID of the aggregate.
+	//
+	// Examples: a9900000-0000-4000-8000-000000000001
+	UUID openapi_types.UUID `json:"uuid"`
+}
+
+// ListedExplanation A query without a result, as one or several requests have sent it.
+type ListedExplanation struct {
+	// API API of the requests.
+	//
+	// Examples: placement
+	API string `json:"api"`
+
+	// FirstAskedAt Time of the first one.
+	FirstAskedAt time.Time `json:"first_asked_at"`
+
+	// ID Number of the element.
+	ID int64 `json:"id"`
+
+	// Kind Kind of the explanation: candidates or claim.
+	//
+	// Examples: candidates
+	Kind string `json:"kind"`
+
+	// LastAskedAt Time of the last one.
+	LastAskedAt time.Time `json:"last_asked_at"`
+
+	// Microversion Microversion of the requests.
+	//
+	// Examples: 1.36
+	Microversion string `json:"microversion"`
+
+	// Question The query string; of a claim its allocations as JSON.
+	//
+	// Examples: resources=VCPU:8
+	Question string `json:"question"`
+
+	// Reason The first condition that leaves nothing.
+	//
+	// Examples: no_tree
+	Reason string `json:"reason"`
+
+	// RequestIDs Ids of the newest three requests.
+	RequestIDs []string `json:"request_ids"`
+
+	// Requests Number of recorded requests.
+	Requests int64 `json:"requests"`
+
+	// Summary Summary of the explanation; null until it is computed.
+	Summary *string `json:"summary"`
+}
+
 // Microversion Service and microversion, in the format of the header OpenStack-API-Version.
 type Microversion string
+
+// NameChange The creation or deletion of a resource class or trait.
+type NameChange struct {
+	// After null: the name would not exist.
+	After *NamePart `json:"after"`
+
+	// Before null: the name did not exist.
+	Before *NamePart `json:"before"`
+}
+
+// NamePart A name that exists; it has no members.
+type NamePart = map[string]interface{}
+
+// NamedProvider The UUID and the name of a provider.
+type NamedProvider struct {
+	// Name Name of the provider.
+	Name string `json:"name"`
+
+	// UUID UUID of the provider.
+	UUID openapi_types.UUID `json:"uuid"`
+}
+
+// NodeAllocationName An allocation of the Bare Metal API.
+type NodeAllocationName struct {
+	// Name Its name; null if it has none.
+	//
+	// Examples: web
+	Name *string `json:"name"`
+
+	// UUID UUID of the node allocation.
+	//
+	// Examples: c0ffee00-5ca1-4b1e-8000-000000000011
+	UUID openapi_types.UUID `json:"uuid"`
+}
 
 // Provider An entity with inventories, which is a node of a provider tree.
 type Provider struct {
@@ -504,7 +2753,7 @@ type Provider struct {
 	Name string `json:"name"`
 
 	// ParentProviderUUID UUID of the parent provider; null for a root.
-	ParentProviderUUID nullable.Nullable[openapi_types.UUID] `json:"parent_provider_uuid"`
+	ParentProviderUUID *openapi_types.UUID `json:"parent_provider_uuid"`
 
 	// RootProviderUUID UUID of the root provider of the tree.
 	//
@@ -528,6 +2777,15 @@ type ProviderAllocations struct {
 	ResourceProviderGeneration int64 `json:"resource_provider_generation"`
 }
 
+// ProviderChange The change of a provider.
+type ProviderChange struct {
+	// After The provider after the write; null: it would not exist.
+	After *ProviderPart `json:"after"`
+
+	// Before The provider before the write; null: it did not exist.
+	Before *ProviderPart `json:"before"`
+}
+
 // ProviderCreate A provider to create.
 type ProviderCreate struct {
 	// Name Unique name, not empty.
@@ -536,7 +2794,7 @@ type ProviderCreate struct {
 	Name string `json:"name"`
 
 	// ParentProviderUUID UUID of the parent provider; null or omitted for a root.
-	ParentProviderUUID nullable.Nullable[openapi_types.UUID] `json:"parent_provider_uuid,omitempty"`
+	ParentProviderUUID *openapi_types.UUID `json:"parent_provider_uuid,omitempty"`
 
 	// UUID UUID of the provider. Default: generated by the server.
 	//
@@ -544,10 +2802,50 @@ type ProviderCreate struct {
 	UUID *openapi_types.UUID `json:"uuid,omitempty"`
 }
 
+// ProviderPage A page of providers, or all of them.
+type ProviderPage struct {
+	// ResourceProviders Providers in the requested order.
+	ResourceProviders []ProviderWithParts `json:"resource_providers"`
+
+	// ResourceProvidersLinks The link to the next page; missing on the last page.
+	ResourceProvidersLinks []Link `json:"resource_providers_links,omitempty"`
+
+	// Total Number of items that pass the filters of a list.
+	Total *Total `json:"total,omitempty"`
+}
+
+// ProviderPart A provider that is created or deleted, or the members of a provider that differ.
+type ProviderPart struct {
+	// Aggregates Aggregates that only this state has.
+	Aggregates []openapi_types.UUID `json:"aggregates,omitempty"`
+
+	// Generation The provider generation.
+	//
+	// Examples: 4
+	Generation *int64 `json:"generation,omitempty"`
+
+	// Inventories Inventories by resource class that differ.
+	Inventories map[string]Inventory `json:"inventories,omitempty"`
+
+	// Name Unique name.
+	//
+	// Examples: compute-17
+	Name *string `json:"name,omitempty"`
+
+	// ParentProviderUUID UUID of the parent provider; null for a root.
+	ParentProviderUUID *openapi_types.UUID `json:"parent_provider_uuid,omitempty"`
+
+	// Traits Traits that only this state has.
+	Traits []string `json:"traits,omitempty"`
+
+	// Usages Usages by resource class that differ.
+	Usages map[string]int64 `json:"usages,omitempty"`
+}
+
 // ProviderSummary The inventories, usage and traits of a provider.
 type ProviderSummary struct {
 	// ParentProviderUUID UUID of the parent provider; null for a root.
-	ParentProviderUUID nullable.Nullable[openapi_types.UUID] `json:"parent_provider_uuid"`
+	ParentProviderUUID *openapi_types.UUID `json:"parent_provider_uuid"`
 
 	// Resources Inventories by resource class; up to 1.26 only of the requested classes.
 	Resources map[string]SummaryResource `json:"resources"`
@@ -570,6 +2868,17 @@ type ProviderTraits struct {
 	Traits []string `json:"traits"`
 }
 
+// ProviderTraitsPatch A merge patch of the traits of a provider.
+type ProviderTraitsPatch struct {
+	// ResourceProviderGeneration The provider generation that the client read. Default: not compared.
+	//
+	// Examples: 4
+	ResourceProviderGeneration *int64 `json:"resource_provider_generation,omitempty"`
+
+	// Traits Traits by name: true adds the trait, null removes it.
+	Traits map[string]*bool `json:"traits"`
+}
+
 // ProviderTraitsReplace The new traits of a provider.
 type ProviderTraitsReplace struct {
 	// ResourceProviderGeneration The provider generation that the client read.
@@ -590,6 +2899,11 @@ type ProviderUpdate struct {
 
 	// ParentProviderUUID UUID of the parent provider. If omitted, the parent does not change. Null makes the provider a root; for a child only from 1.37 on.
 	ParentProviderUUID nullable.Nullable[openapi_types.UUID] `json:"parent_provider_uuid,omitempty"`
+
+	// ResourceProviderGeneration The provider generation that the client read. Default: not compared.
+	//
+	// Examples: 4
+	ResourceProviderGeneration *int64 `json:"resource_provider_generation,omitempty"`
 }
 
 // ProviderUsages The used amounts of a provider.
@@ -603,10 +2917,100 @@ type ProviderUsages struct {
 	Usages map[string]int64 `json:"usages"`
 }
 
-// Providers A list of providers.
-type Providers struct {
-	// ResourceProviders Providers in the order of their creation.
-	ResourceProviders []Provider `json:"resource_providers"`
+// ProviderWithParts A provider with the parts that the request includes.
+type ProviderWithParts struct {
+	// Aggregates Its aggregates; only with include=aggregates.
+	Aggregates []openapi_types.UUID `json:"aggregates,omitempty"`
+
+	// Generation Incremented by every write to the provider's inventories, traits, aggregates or allocations. Write requests contain the generation that the client read.
+	//
+	// Examples: 4
+	Generation int64 `json:"generation"`
+
+	// Inventories Inventories by resource class; only with include=inventories.
+	Inventories map[string]Inventory `json:"inventories,omitempty"`
+
+	// Links Links to the provider and its parts.
+	Links []Link `json:"links"`
+
+	// Name Unique name.
+	//
+	// Examples: compute-17
+	Name string `json:"name"`
+
+	// ParentProviderUUID UUID of the parent provider; null for a root.
+	ParentProviderUUID *openapi_types.UUID `json:"parent_provider_uuid"`
+
+	// RootProviderUUID UUID of the root provider of the tree.
+	//
+	// Examples: c0ffee00-5ca1-4b1e-8000-000000000001
+	RootProviderUUID openapi_types.UUID `json:"root_provider_uuid"`
+
+	// Traits Names of its traits; only with include=traits.
+	Traits []string `json:"traits,omitempty"`
+
+	// Usages Used amounts by resource class; only with include=usages.
+	Usages map[string]int64 `json:"usages,omitempty"`
+
+	// UUID The provider.
+	//
+	// Examples: c0ffee00-5ca1-4b1e-8000-000000000001
+	UUID openapi_types.UUID `json:"uuid"`
+}
+
+// RecordedExplanation A request without a result, and its explanation.
+type RecordedExplanation struct {
+	// API API of the request.
+	//
+	// Examples: placement
+	API string `json:"api"`
+
+	// AskedAt Time of the response.
+	AskedAt time.Time `json:"asked_at"`
+
+	// Berth Version of the extensions of the request; null without one.
+	//
+	// Examples: 1.2
+	Berth *string `json:"berth"`
+
+	// Explanation Why a query has these candidates or none, or a claim does not fit. The short form has only kind, reason, summary and incomplete.
+	Explanation Explanation `json:"explanation"`
+
+	// GlobalRequestID The id that the client sent for a chain of requests; null without one.
+	GlobalRequestID *string `json:"global_request_id"`
+
+	// MadeAt Time at which the explanation was computed; null for the short form.
+	MadeAt *time.Time `json:"made_at"`
+
+	// Microversion Microversion of the request.
+	//
+	// Examples: 1.36
+	Microversion string `json:"microversion"`
+
+	// Options Settings of the server that took part in a search.
+	Options ExplanationOptions `json:"options"`
+
+	// Question The query string; of a claim its allocations as JSON.
+	//
+	// Examples: resources=VCPU:8
+	Question string `json:"question"`
+
+	// RequestID The id of the request.
+	RequestID string `json:"request_id"`
+
+	// SameQuestion The number of equal queries, and when they were sent.
+	SameQuestion EqualQueries `json:"same_question"`
+}
+
+// RefusedCandidate Why a candidate of a claim does not fit.
+type RefusedCandidate struct {
+	// Candidate Index of the candidate in the request.
+	//
+	// Examples: 0
+	Candidate int64 `json:"candidate"`
+
+	// Detail Why it does not fit.
+	Detail string `json:"detail"`
 }
 
 // Reshape New inventories of providers and new allocations of consumers, applied atomically.
@@ -616,6 +3020,92 @@ type Reshape struct {
 
 	// Inventories All new inventories of each provider, by provider UUID.
 	Inventories map[string]InventoriesReplace `json:"inventories"`
+}
+
+// ReshapePatch Merge patches of the inventories of providers and of the allocations of consumers, applied atomically.
+type ReshapePatch struct {
+	// Allocations Merge patches of allocations, by consumer UUID; null removes all allocations of the consumer.
+	Allocations map[string]*struct {
+		// Allocations Allocations by provider UUID; null removes all allocations on the provider.
+		Allocations map[string]*struct {
+			// CreatedAt Ignored.
+			CreatedAt interface{} `json:"created_at,omitempty"`
+
+			// Generation Ignored; accepted because responses contain it.
+			Generation interface{} `json:"generation,omitempty"`
+
+			// Name Ignored.
+			Name interface{} `json:"name,omitempty"`
+
+			// Resources Amounts by resource class; null removes the allocation.
+			Resources map[string]*int64 `json:"resources,omitempty"`
+
+			// RootProviderUUID Ignored.
+			RootProviderUUID interface{} `json:"root_provider_uuid,omitempty"`
+		} `json:"allocations,omitempty"`
+
+		// ConsumerGeneration The consumer generation that the client read; null for a new consumer. Default: not compared.
+		//
+		// Examples: 1
+		ConsumerGeneration nullable.Nullable[int64] `json:"consumer_generation,omitempty"`
+
+		// ConsumerType The consumer's type.
+		//
+		// Examples: INSTANCE
+		ConsumerType *string `json:"consumer_type,omitempty"`
+
+		// CreatedAt Ignored.
+		CreatedAt interface{} `json:"created_at,omitempty"`
+
+		// Mappings Ignored; accepted because allocation candidates contain it.
+		Mappings interface{} `json:"mappings,omitempty"`
+
+		// NodeAllocation Ignored.
+		NodeAllocation interface{} `json:"node_allocation,omitempty"`
+
+		// ProjectID The consumer's project.
+		ProjectID *string `json:"project_id,omitempty"`
+
+		// SharingOnly Ignored.
+		SharingOnly interface{} `json:"sharing_only,omitempty"`
+
+		// UpdatedAt Ignored.
+		UpdatedAt interface{} `json:"updated_at,omitempty"`
+
+		// UserID The consumer's user.
+		UserID *string `json:"user_id,omitempty"`
+
+		// UUID Ignored.
+		UUID interface{} `json:"uuid,omitempty"`
+	} `json:"allocations,omitempty"`
+
+	// Inventories Merge patches of inventories, by provider UUID.
+	Inventories map[string]InventoriesPatch `json:"inventories,omitempty"`
+}
+
+// ReshapedConsumerGeneration The generation of a consumer after a reshape.
+type ReshapedConsumerGeneration struct {
+	// ConsumerGeneration The consumer's generation.
+	//
+	// Examples: 2
+	ConsumerGeneration int64 `json:"consumer_generation"`
+}
+
+// ReshapedGeneration The generation of a provider after a reshape.
+type ReshapedGeneration struct {
+	// ResourceProviderGeneration The provider's generation.
+	//
+	// Examples: 5
+	ResourceProviderGeneration int64 `json:"resource_provider_generation"`
+}
+
+// ReshapedGenerations The generations after a reshape.
+type ReshapedGenerations struct {
+	// Allocations The consumers of the request, by UUID; null for one that does not exist.
+	Allocations map[string]ReshapedConsumerGeneration `json:"allocations"`
+
+	// Inventories Providers whose generations changed, by UUID.
+	Inventories map[string]ReshapedGeneration `json:"inventories"`
 }
 
 // ResourceClass A type of resource.
@@ -643,6 +3133,36 @@ type ResourceClasses struct {
 	ResourceClasses []ResourceClass `json:"resource_classes"`
 }
 
+// SearchedGroup A request group: constraints that one provider must satisfy, or several together without a suffix.
+type SearchedGroup struct {
+	// InTree A provider of the tree.
+	InTree *openapi_types.UUID `json:"in_tree,omitempty"`
+
+	// MemberOf Aggregates: UUID, in:UUID,UUID, !UUID or !in:UUID,UUID. All elements apply.
+	MemberOf []string `json:"member_of,omitempty"`
+
+	// Required Traits: TRAIT,TRAIT; in:TRAIT,TRAIT for any of several; !TRAIT is forbidden. All elements apply.
+	Required []string `json:"required,omitempty"`
+
+	// Resources Amounts by resource class.
+	Resources map[string]int64 `json:"resources,omitempty"`
+}
+
+// StateChange What a write would change, by kind and key. Of two states only what differs is shown.
+type StateChange struct {
+	// Consumers Changes of consumers by UUID.
+	Consumers map[openapi_types.UUID]ConsumerChange `json:"consumers"`
+
+	// ResourceClasses Created and deleted resource classes by name.
+	ResourceClasses map[string]NameChange `json:"resource_classes"`
+
+	// ResourceProviders Changes of providers by UUID.
+	ResourceProviders map[openapi_types.UUID]ProviderChange `json:"resource_providers"`
+
+	// Traits Created and deleted traits by name.
+	Traits map[string]NameChange `json:"traits"`
+}
+
 // SummaryResource The capacity and the used amount of a resource class.
 type SummaryResource struct {
 	// Capacity (total - reserved) * allocation_ratio, truncated to an integer of any size.
@@ -652,10 +3172,256 @@ type SummaryResource struct {
 	Used int64 `json:"used"`
 }
 
+// Total Number of items that pass the filters of a list.
+type Total struct {
+	// Count Number of matching items among the first 10,000 that counting looks at.
+	//
+	// Examples: 4210
+	Count int64 `json:"count"`
+
+	// Exact Whether it has looked at all: else there are at least so many.
+	Exact bool `json:"exact"`
+}
+
 // Traits A list of traits.
 type Traits struct {
 	// Traits Names of traits.
 	Traits []string `json:"traits"`
+}
+
+// TreeAllocations The amounts that a consumer allocates on one provider.
+type TreeAllocations struct {
+	// CreatedAt Ignored.
+	CreatedAt interface{} `json:"created_at,omitempty"`
+
+	// Generation Ignored; accepted because responses contain it.
+	Generation interface{} `json:"generation,omitempty"`
+
+	// Name Ignored.
+	Name interface{} `json:"name,omitempty"`
+
+	// Resources Amounts by resource class.
+	Resources map[string]int64 `json:"resources"`
+
+	// RootProviderUUID Ignored.
+	RootProviderUUID interface{} `json:"root_provider_uuid,omitempty"`
+}
+
+// TreeChanged What a request did to the providers of a tree, and to consumers.
+type TreeChanged struct {
+	// Consumers What the request did to each named consumer, by UUID.
+	Consumers map[openapi_types.UUID]TreeConsumerChanged `json:"consumers"`
+
+	// ResourceProviders What the request did to each named provider, and to others whose allocations changed, by UUID.
+	ResourceProviders map[openapi_types.UUID]TreeProviderChanged `json:"resource_providers"`
+}
+
+// TreeConsumer All new allocations of a consumer, with its project and user. They replace the previous allocations.
+type TreeConsumer struct {
+	// Allocations Allocations by provider UUID. Empty removes all allocations of the consumer.
+	Allocations map[string]TreeAllocations `json:"allocations"`
+
+	// ConsumerGeneration The consumer generation that the client read; null for a new consumer. Compared if anything differs.
+	//
+	// Examples: 1
+	ConsumerGeneration *int64 `json:"consumer_generation"`
+
+	// ConsumerType The consumer's type.
+	//
+	// Examples: INSTANCE
+	ConsumerType string `json:"consumer_type"`
+
+	// CreatedAt Ignored.
+	CreatedAt interface{} `json:"created_at,omitempty"`
+
+	// Mappings Ignored; accepted because allocation candidates contain it.
+	Mappings interface{} `json:"mappings,omitempty"`
+
+	// NodeAllocation Ignored.
+	NodeAllocation interface{} `json:"node_allocation,omitempty"`
+
+	// ProjectID The consumer's project.
+	ProjectID string `json:"project_id"`
+
+	// SharingOnly Ignored.
+	SharingOnly interface{} `json:"sharing_only,omitempty"`
+
+	// UpdatedAt Ignored.
+	UpdatedAt interface{} `json:"updated_at,omitempty"`
+
+	// UserID The consumer's user.
+	UserID string `json:"user_id"`
+
+	// UUID Ignored; accepted because responses contain it.
+	UUID interface{} `json:"uuid,omitempty"`
+}
+
+// TreeConsumerChanged What a request did to a consumer.
+type TreeConsumerChanged struct {
+	// Change What the request did to the consumer.
+	Change string `json:"change"`
+
+	// ConsumerGeneration The consumer's generation; missing if the consumer does not exist.
+	//
+	// Examples: 2
+	ConsumerGeneration *int64 `json:"consumer_generation,omitempty"`
+}
+
+// TreeProvider The new state of a provider of a tree.
+type TreeProvider struct {
+	// Aggregates All new aggregates. Default: they stay as they are.
+	Aggregates []openapi_types.UUID `json:"aggregates,omitempty"`
+
+	// CreatedAt Ignored.
+	CreatedAt interface{} `json:"created_at,omitempty"`
+
+	// Generation The provider generation that the client read; null for a new provider. Compared if anything differs.
+	//
+	// Examples: 1
+	Generation *int64 `json:"generation"`
+
+	// Inventories All new inventories by resource class. Default: they stay as they are.
+	Inventories map[string]InventoryRecord `json:"inventories,omitempty"`
+
+	// Links Ignored.
+	Links interface{} `json:"links,omitempty"`
+
+	// Name Unique name.
+	//
+	// Examples: compute-17
+	Name string `json:"name"`
+
+	// ParentProviderUUID UUID of the parent provider; null only for the provider in the path.
+	ParentProviderUUID *openapi_types.UUID `json:"parent_provider_uuid"`
+
+	// RootProviderUUID Ignored; accepted because responses contain it.
+	RootProviderUUID interface{} `json:"root_provider_uuid,omitempty"`
+
+	// Sharing Ignored.
+	Sharing interface{} `json:"sharing,omitempty"`
+
+	// Traits All new traits. Custom traits that do not exist are created. Default: they stay as they are.
+	Traits []string `json:"traits,omitempty"`
+
+	// UpdatedAt Ignored.
+	UpdatedAt interface{} `json:"updated_at,omitempty"`
+
+	// Usages Ignored.
+	Usages interface{} `json:"usages,omitempty"`
+
+	// UUID The provider.
+	//
+	// Examples: c0ffee00-5ca1-4b1e-8000-000000000001
+	UUID openapi_types.UUID `json:"uuid"`
+}
+
+// TreeProviderChanged What a request did to a provider.
+type TreeProviderChanged struct {
+	// Change What the request did to the provider.
+	Change string `json:"change"`
+
+	// Changed What differed, for an updated provider.
+	Changed []string `json:"changed,omitempty"`
+
+	// Generation The provider's generation; missing if the provider does not exist.
+	//
+	// Examples: 5
+	Generation *int64 `json:"generation,omitempty"`
+}
+
+// TreeReplace The new state of providers of one tree, and the allocations that move with it.
+type TreeReplace struct {
+	// Consumers Consumers with all their new allocations, by UUID. The allocations of omitted consumers do not change.
+	Consumers map[string]TreeConsumer `json:"consumers,omitempty"`
+
+	// DeletedProviders Providers to delete, by UUID.
+	DeletedProviders map[string]DeletedProvider `json:"deleted_providers,omitempty"`
+
+	// ResourceProviders Providers to create or change. Providers of the tree that are not listed stay as they are.
+	ResourceProviders []TreeProvider `json:"resource_providers"`
+}
+
+// TreeShown A provider tree at one moment, with its consumers if they are included.
+type TreeShown struct {
+	// Consumers Consumers with allocations on the tree, by UUID; with sharing providers also those that use only sharing providers. The list is never truncated.
+	Consumers map[openapi_types.UUID]TreeShownConsumer `json:"consumers,omitempty"`
+
+	// ResourceProviders All providers of the tree. Parents precede their children.
+	ResourceProviders []TreeShownProvider `json:"resource_providers"`
+
+	// RootProviderUUID The root of the tree.
+	//
+	// Examples: c0ffee00-5ca1-4b1e-8000-000000000001
+	RootProviderUUID openapi_types.UUID `json:"root_provider_uuid"`
+
+	// SharingProviders Sharing providers of other trees in an aggregate of any provider of the tree.
+	SharingProviders []TreeShownProvider `json:"sharing_providers,omitempty"`
+}
+
+// TreeShownConsumer A consumer with all its allocations, also those outside of the tree.
+type TreeShownConsumer struct {
+	// Allocations All allocations of the consumer by provider UUID.
+	Allocations map[openapi_types.UUID]AllocationsOnNamedProvider `json:"allocations"`
+
+	// ConsumerGeneration The consumer's generation.
+	//
+	// Examples: 1
+	ConsumerGeneration int64 `json:"consumer_generation"`
+
+	// ConsumerType The consumer type; unknown for a consumer without one.
+	//
+	// Examples: INSTANCE
+	ConsumerType string `json:"consumer_type"`
+
+	// NodeAllocation An allocation of the Bare Metal API.
+	NodeAllocation *NodeAllocationName `json:"node_allocation,omitempty"`
+
+	// ProjectID The consumer's project.
+	ProjectID string `json:"project_id"`
+
+	// SharingOnly True if the consumer uses only sharing providers, and none of the tree; otherwise omitted.
+	SharingOnly bool `json:"sharing_only,omitempty"`
+
+	// UserID The consumer's user.
+	UserID string `json:"user_id"`
+}
+
+// TreeShownProvider A provider of a tree, with the included parts.
+type TreeShownProvider struct {
+	// Aggregates UUIDs of its aggregates.
+	Aggregates []openapi_types.UUID `json:"aggregates,omitempty"`
+
+	// Generation The provider's generation.
+	//
+	// Examples: 4
+	Generation int64 `json:"generation"`
+
+	// Inventories Inventories by resource class.
+	Inventories map[string]Inventory `json:"inventories,omitempty"`
+
+	// Name Unique name.
+	//
+	// Examples: compute-17
+	Name string `json:"name"`
+
+	// ParentProviderUUID UUID of the parent provider; null for a root.
+	ParentProviderUUID *openapi_types.UUID `json:"parent_provider_uuid"`
+
+	// RootProviderUUID UUID of the root provider of the tree.
+	//
+	// Examples: c0ffee00-5ca1-4b1e-8000-000000000001
+	RootProviderUUID openapi_types.UUID `json:"root_provider_uuid"`
+
+	// Traits Names of its traits.
+	Traits []string `json:"traits,omitempty"`
+
+	// Usages Sums of the allocations by the classes of the inventories.
+	Usages map[string]int64 `json:"usages,omitempty"`
+
+	// UUID The provider.
+	//
+	// Examples: c0ffee00-5ca1-4b1e-8000-000000000001
+	UUID openapi_types.UUID `json:"uuid"`
 }
 
 // Unauthorized The response to a request without a valid token.
@@ -746,6 +3512,33 @@ type VersionListParams struct {
 	OpenStackAPIVersion *Microversion `json:"OpenStack-API-Version,omitempty"`
 }
 
+// AggregateListParams defines parameters for AggregateList.
+type AggregateListParams struct {
+	// UUID Only this aggregate, or those in `in:UUID,UUID`: at most 500.
+	UUID *string `form:"uuid,omitempty" json:"uuid,omitempty"`
+
+	// ResourceProvider Only aggregates that this provider is in.
+	ResourceProvider *openapi_types.UUID `form:"resource_provider,omitempty" json:"resource_provider,omitempty"`
+
+	// Limit Maximum number of items of a page. A page can be shorter and still have a link to the next one. Default: 100.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Marker Position after the page before, from its link. Do not construct it.
+	Marker *string `form:"marker,omitempty" json:"marker,omitempty"`
+
+	// Sort Order of the items. Default: `created_at`.
+	Sort *AggregateListParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+
+	// Fields Names of members, separated by commas: the items have only these, and `uuid`. Default: all.
+	Fields *string `form:"fields,omitempty" json:"fields,omitempty"`
+
+	// OpenStackAPIVersion The microversion that this document describes.
+	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
+}
+
+// AggregateListParamsSort defines parameters for AggregateList.
+type AggregateListParamsSort string
+
 // CandidateListParams defines parameters for CandidateList.
 type CandidateListParams struct {
 	// Resources Requested amounts of resource classes. One provider supplies the whole amount of a class; different classes may come from different providers of a tree, and from its sharing providers. Required unless one of the `groups` is given.
@@ -763,16 +3556,37 @@ type CandidateListParams struct {
 	// Limit Maximum number of candidates. The first of repeated values applies.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// GroupPolicy `isolate`: each group with a suffix is served by a different provider; `none`: groups can share a provider. Required with more than one such group. The first of repeated values applies.
+	// GroupPolicy `isolate`: each group with a suffix is served by a different provider; `none`: groups can share a provider. Default: `none`. The first of repeated values applies.
 	GroupPolicy *CandidateListParamsGroupPolicy `form:"group_policy,omitempty" json:"group_policy,omitempty"`
 
 	// RootRequired Traits of the root of the tree; `!TRAIT` is a forbidden trait. `in:` is not supported, and the parameter must not be repeated.
 	RootRequired *string `form:"root_required,omitempty" json:"root_required,omitempty"`
 
-	// SameSubtree Suffixes of groups, separated by commas: one of the providers that serve them is an ancestor of all others, or is the only one. Each of repeated values applies on its own.
+	// SameSubtree Suffixes of groups, separated by commas: one of the providers that serve them is an ancestor of all others, or is the only one. A group after `!` is served by a provider that is neither this one nor one of its descendants. Each of repeated values applies on its own.
 	SameSubtree []string `form:"same_subtree,omitempty" json:"same_subtree,omitempty"`
 
-	// Groups Further request groups. One provider serves a group completely. Each member of this object is a separate query parameter; no parameter is called `groups`. Its name is that of a parameter without suffix, followed by the group's suffix, which is up to 64 letters, digits, `_` and `-`. Client generators that send `groups` itself need a setting (openapi-fetch, @hey-api/openapi-ts: `querySerializer: {object: {style: "form", explode: true}}`) or the members as parameters (orval: `{resources: "VCPU:1", ...groups}`). Its value has the format of the parameter without suffix and applies to the provider itself. It can be repeated if the parameter without suffix can, which an object cannot express. A group without resources must be named in `same_subtree`.
+	// RootMemberOf The root of the tree is a member of this aggregate, or of any in `in:UUID,UUID`. `!UUID` and `!in:UUID,UUID` exclude. Other providers of the tree, and sharing providers, need not be members. All of repeated values apply.
+	RootMemberOf []string `form:"root_member_of,omitempty" json:"root_member_of,omitempty"`
+
+	// NotInTree Up to 1,000 providers, separated by commas: the tree of a candidate has none of them. Sharing providers of such a tree still serve other trees. Providers that do not exist exclude nothing. All of repeated values apply.
+	NotInTree []string `form:"not_in_tree,omitempty" json:"not_in_tree,omitempty"`
+
+	// Isolate Suffixes of at least two groups, separated by commas: each of these groups is served by a different provider. Each of repeated values applies on its own. Excludes `group_policy=isolate`.
+	Isolate []string `form:"isolate,omitempty" json:"isolate,omitempty"`
+
+	// CanSplit Resource classes of the group without a suffix, separated by commas. In a tree without a candidate, several providers may supply the amount of each of these classes together. A tree with candidates has the same ones as without the parameter. All of repeated values apply.
+	CanSplit []string `form:"can_split,omitempty" json:"can_split,omitempty"`
+
+	// Order Order of the trees. `id`: the order in which their roots were created. `pack:CLASS`: least free capacity of the class first. `spread:CLASS`: most first. `random`: a different order each time. All candidates of a tree come together. Default: the settings of the server. The parameter must not be repeated.
+	Order *string `form:"order,omitempty" json:"order,omitempty"`
+
+	// LimitPerTree Maximum number of candidates of each tree. The first of repeated values applies.
+	LimitPerTree *int `form:"limit_per_tree,omitempty" json:"limit_per_tree,omitempty"`
+
+	// Explain Adds an explanation to the response: `always`, or if there is no candidate (`empty`). The first of repeated values applies.
+	Explain *CandidateListParamsExplain `form:"explain,omitempty" json:"explain,omitempty"`
+
+	// Groups Further request groups. One provider serves a group completely. Each member of this object is a separate query parameter; no parameter is called `groups`. Its name is that of a parameter without suffix, followed by the group's suffix, which is up to 64 letters, digits, `_` and `-`. Client generators that send `groups` itself need a setting (openapi-fetch, @hey-api/openapi-ts: `querySerializer: {object: {style: "form", explode: true}}`) or the members as parameters (orval: `{resources: "VCPU:1", ...groups}`). Its value has the format of the parameter without suffix and applies to the provider itself. It can be repeated if the parameter without suffix can, which an object cannot express. A group without resources is a condition: a provider of the tree, or a sharing provider, satisfies it. Named in `same_subtree` or `isolate`, or with `group_policy=isolate`, it has a candidate for each such provider.
 	Groups map[string]string `form:"groups,omitempty" json:"groups,omitempty"`
 
 	// OpenStackAPIVersion The microversion that this document describes.
@@ -782,17 +3596,47 @@ type CandidateListParams struct {
 // CandidateListParamsGroupPolicy defines parameters for CandidateList.
 type CandidateListParamsGroupPolicy string
 
-// AllocationReplaceManyParams defines parameters for AllocationReplaceMany.
-type AllocationReplaceManyParams struct {
+// CandidateListParamsExplain defines parameters for CandidateList.
+type CandidateListParamsExplain string
+
+// CandidateSearchParams defines parameters for CandidateSearch.
+type CandidateSearchParams struct {
 	// OpenStackAPIVersion The microversion that this document describes.
 	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
 }
 
-// AllocationDeleteParams defines parameters for AllocationDelete.
-type AllocationDeleteParams struct {
+// AllocationReplaceManyParams defines parameters for AllocationReplaceMany.
+type AllocationReplaceManyParams struct {
+	// DryRun With `true`, the server rolls the write back and returns what it would have changed. Default: `false`.
+	DryRun *AllocationReplaceManyParamsDryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
+	// IdempotencyKey Identifies the request. A repetition with the same key gets the response of the first one that succeeded.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+
+	// IdempotencyLifetime Number of seconds for which the server stores the key and the response. The default is a setting of the server.
+	IdempotencyLifetime *int32 `json:"Idempotency-Lifetime,omitempty"`
+
 	// OpenStackAPIVersion The microversion that this document describes.
 	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
 }
+
+// AllocationReplaceManyParamsDryRun defines parameters for AllocationReplaceMany.
+type AllocationReplaceManyParamsDryRun string
+
+// AllocationDeleteParams defines parameters for AllocationDelete.
+type AllocationDeleteParams struct {
+	// ConsumerGeneration The consumer generation that the client read. The request is a conflict if the consumer has another one. Default: not compared.
+	ConsumerGeneration *int64 `form:"consumer_generation,omitempty" json:"consumer_generation,omitempty"`
+
+	// DryRun With `true`, the server rolls the write back and returns what it would have changed. Default: `false`.
+	DryRun *AllocationDeleteParamsDryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
+	// OpenStackAPIVersion The microversion that this document describes.
+	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
+}
+
+// AllocationDeleteParamsDryRun defines parameters for AllocationDelete.
+type AllocationDeleteParamsDryRun string
 
 // AllocationListParams defines parameters for AllocationList.
 type AllocationListParams struct {
@@ -800,17 +3644,254 @@ type AllocationListParams struct {
 	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
 }
 
-// AllocationReplaceParams defines parameters for AllocationReplace.
-type AllocationReplaceParams struct {
+// AllocationPatchParams defines parameters for AllocationPatch.
+type AllocationPatchParams struct {
+	// DryRun With `true`, the server rolls the write back and returns what it would have changed. Default: `false`.
+	DryRun *AllocationPatchParamsDryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
 	// OpenStackAPIVersion The microversion that this document describes.
 	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
 }
 
-// ReshapeParams defines parameters for Reshape.
-type ReshapeParams struct {
+// AllocationPatchParamsDryRun defines parameters for AllocationPatch.
+type AllocationPatchParamsDryRun string
+
+// AllocationPatch200JSONResponseBody defines parameters for AllocationPatch.
+type AllocationPatch200JSONResponseBody struct {
+	union json.RawMessage
+}
+
+// AllocationReplaceParams defines parameters for AllocationReplace.
+type AllocationReplaceParams struct {
+	// DryRun With `true`, the server rolls the write back and returns what it would have changed. Default: `false`.
+	DryRun *AllocationReplaceParamsDryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
 	// OpenStackAPIVersion The microversion that this document describes.
 	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
 }
+
+// AllocationReplaceParamsDryRun defines parameters for AllocationReplace.
+type AllocationReplaceParamsDryRun string
+
+// CapacityShowParams defines parameters for CapacityShow.
+type CapacityShowParams struct {
+	// ResourceClass Only this resource class, or those of `in:CLASS,CLASS`.
+	ResourceClass *string `form:"resource_class,omitempty" json:"resource_class,omitempty"`
+
+	// Required The provider or the root of its tree has all these traits. `!TRAIT` is a forbidden trait. `in:TRAIT,TRAIT` requires any of the traits. All of repeated values apply.
+	Required []string `form:"required,omitempty" json:"required,omitempty"`
+
+	// MemberOf The provider or the root of its tree is a member of this aggregate, or of any in `in:UUID,UUID`. `!UUID` and `!in:UUID,UUID` exclude. All of repeated values apply.
+	MemberOf []string `form:"member_of,omitempty" json:"member_of,omitempty"`
+
+	// InTree The provider is in the same tree as this one.
+	InTree *openapi_types.UUID `form:"in_tree,omitempty" json:"in_tree,omitempty"`
+
+	// GroupBy Sums for each of the aggregates in `aggregate`, or for each tree, in pages of `limit` trees.
+	GroupBy *CapacityShowParamsGroupBy `form:"group_by,omitempty" json:"group_by,omitempty"`
+
+	// Aggregate The aggregates of `group_by=aggregate`: one, or up to 200 in `in:UUID,UUID`. A provider counts for an aggregate of itself or of the root of its tree.
+	Aggregate *string `form:"aggregate,omitempty" json:"aggregate,omitempty"`
+
+	// Unit Amounts of classes, whose allocations to count.
+	Unit *string `form:"unit,omitempty" json:"unit,omitempty"`
+
+	// Limit Maximum number of items of a page. A page can be shorter and still have a link to the next one. Default: 100.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Marker Position after the page before, from its link. Do not construct it.
+	Marker *string `form:"marker,omitempty" json:"marker,omitempty"`
+
+	// OpenStackAPIVersion The microversion that this document describes.
+	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
+}
+
+// CapacityShowParamsGroupBy defines parameters for CapacityShow.
+type CapacityShowParamsGroupBy string
+
+// CapacityFitParams defines parameters for CapacityFit.
+type CapacityFitParams struct {
+	// OpenStackAPIVersion The microversion that this document describes.
+	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
+}
+
+// ClaimCreateParams defines parameters for ClaimCreate.
+type ClaimCreateParams struct {
+	// DryRun With `true`, the server rolls the write back and returns what it would have changed. Default: `false`.
+	DryRun *ClaimCreateParamsDryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
+	// IdempotencyKey Identifies the request. A repetition with the same key gets the response of the first one that succeeded.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+
+	// IdempotencyLifetime Number of seconds for which the server stores the key and the response. The default is a setting of the server.
+	IdempotencyLifetime *int32 `json:"Idempotency-Lifetime,omitempty"`
+
+	// OpenStackAPIVersion The microversion that this document describes.
+	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
+}
+
+// ClaimCreateParamsDryRun defines parameters for ClaimCreate.
+type ClaimCreateParamsDryRun string
+
+// ClaimCreate200JSONResponseBody defines parameters for ClaimCreate.
+type ClaimCreate200JSONResponseBody struct {
+	union json.RawMessage
+}
+
+// ConsumerListParams defines parameters for ConsumerList.
+type ConsumerListParams struct {
+	// UUID The consumer has this UUID, or one of up to 500 in `in:UUID,UUID`.
+	UUID *string `form:"uuid,omitempty" json:"uuid,omitempty"`
+
+	// ProjectID The consumer is of this project. It is also the target of the policy rule.
+	ProjectID *string `form:"project_id,omitempty" json:"project_id,omitempty"`
+
+	// UserID The consumer is of this user.
+	UserID *string `form:"user_id,omitempty" json:"user_id,omitempty"`
+
+	// ConsumerType The consumer has this type; `unknown`: none.
+	ConsumerType *string `form:"consumer_type,omitempty" json:"consumer_type,omitempty"`
+
+	// ResourceProvider An allocation is on this provider, or on one of up to 500 in `in:UUID,UUID`.
+	ResourceProvider *string `form:"resource_provider,omitempty" json:"resource_provider,omitempty"`
+
+	// InTree An allocation is on a provider of the tree of this provider.
+	InTree *openapi_types.UUID `form:"in_tree,omitempty" json:"in_tree,omitempty"`
+
+	// ResourceClass An allocation is of this resource class, or of one of up to 500 in `in:CLASS,CLASS`.
+	ResourceClass *string `form:"resource_class,omitempty" json:"resource_class,omitempty"`
+
+	// Trait An allocation is on a provider with this trait.
+	Trait *string `form:"trait,omitempty" json:"trait,omitempty"`
+
+	// CreatedBefore The first claim of the consumer is before this time (RFC 3339).
+	CreatedBefore *time.Time `form:"created_before,omitempty" json:"created_before,omitempty"`
+
+	// CreatedAfter The first claim is at or after this time.
+	CreatedAfter *time.Time `form:"created_after,omitempty" json:"created_after,omitempty"`
+
+	// UpdatedBefore The last claim of the consumer is before this time.
+	UpdatedBefore *time.Time `form:"updated_before,omitempty" json:"updated_before,omitempty"`
+
+	// UpdatedAfter The last claim is at or after this time.
+	UpdatedAfter *time.Time `form:"updated_after,omitempty" json:"updated_after,omitempty"`
+
+	// Include `allocations`: adds all allocations of each consumer.
+	Include *string `form:"include,omitempty" json:"include,omitempty"`
+
+	// Limit Maximum number of items of a page. A page can be shorter and still have a link to the next one. Default: 100.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Marker Position after the page before, from its link. Do not construct it.
+	Marker *string `form:"marker,omitempty" json:"marker,omitempty"`
+
+	// Sort Order of the items. Default: `created_at`.
+	Sort *ConsumerListParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+
+	// Fields Names of members, separated by commas: the items have only these, and `uuid`. Default: all.
+	Fields *string `form:"fields,omitempty" json:"fields,omitempty"`
+
+	// Q Beginning of the UUIDs of the items, or of their names if they have names. The results are in the order of uuids.
+	Q *string `form:"q,omitempty" json:"q,omitempty"`
+
+	// Total Adds the number of matching items. Counting looks at 10,000 items at most: if there are more, exact is false.
+	Total *ConsumerListParamsTotal `form:"total,omitempty" json:"total,omitempty"`
+
+	// OpenStackAPIVersion The microversion that this document describes.
+	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
+}
+
+// ConsumerListParamsSort defines parameters for ConsumerList.
+type ConsumerListParamsSort string
+
+// ConsumerListParamsTotal defines parameters for ConsumerList.
+type ConsumerListParamsTotal bool
+
+// ConsumerShowParams defines parameters for ConsumerShow.
+type ConsumerShowParams struct {
+	// OpenStackAPIVersion The microversion that this document describes.
+	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
+}
+
+// ExplanationListParams defines parameters for ExplanationList.
+type ExplanationListParams struct {
+	// Kind Only explanations of this kind.
+	Kind *ExplanationListParamsKind `form:"kind,omitempty" json:"kind,omitempty"`
+
+	// Reason Only explanations with this reason.
+	Reason *ExplanationListParamsReason `form:"reason,omitempty" json:"reason,omitempty"`
+
+	// Since Only queries whose last request is at or after this time (RFC 3339), or at most this duration ago. Default: all.
+	Since *string `form:"since,omitempty" json:"since,omitempty"`
+
+	// Sort Order: `-last_asked_at`, newest first, or `-requests`, most frequent first. Default: `-last_asked_at`.
+	Sort *ExplanationListParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+
+	// Limit Maximum number of elements of a page. Default: 100.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Marker Position after the page before, from its link. Do not construct it.
+	Marker *string `form:"marker,omitempty" json:"marker,omitempty"`
+
+	// OpenStackAPIVersion The microversion that this document describes.
+	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
+}
+
+// ExplanationListParamsKind defines parameters for ExplanationList.
+type ExplanationListParamsKind string
+
+// ExplanationListParamsReason defines parameters for ExplanationList.
+type ExplanationListParamsReason string
+
+// ExplanationListParamsSort defines parameters for ExplanationList.
+type ExplanationListParamsSort string
+
+// ExplanationShowParams defines parameters for ExplanationShow.
+type ExplanationShowParams struct {
+	// OpenStackAPIVersion The microversion that this document describes.
+	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
+}
+
+// ReshapePatchParams defines parameters for ReshapePatch.
+type ReshapePatchParams struct {
+	// DryRun With `true`, the server rolls the write back and returns what it would have changed. Default: `false`.
+	DryRun *ReshapePatchParamsDryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
+	// IdempotencyKey Identifies the request. A repetition with the same key gets the response of the first one that succeeded.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+
+	// IdempotencyLifetime Number of seconds for which the server stores the key and the response. The default is a setting of the server.
+	IdempotencyLifetime *int32 `json:"Idempotency-Lifetime,omitempty"`
+
+	// OpenStackAPIVersion The microversion that this document describes.
+	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
+}
+
+// ReshapePatchParamsDryRun defines parameters for ReshapePatch.
+type ReshapePatchParamsDryRun string
+
+// ReshapePatch200JSONResponseBody defines parameters for ReshapePatch.
+type ReshapePatch200JSONResponseBody struct {
+	union json.RawMessage
+}
+
+// ReshapeParams defines parameters for Reshape.
+type ReshapeParams struct {
+	// DryRun With `true`, the server rolls the write back and returns what it would have changed. Default: `false`.
+	DryRun *ReshapeParamsDryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
+	// IdempotencyKey Identifies the request. A repetition with the same key gets the response of the first one that succeeded.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+
+	// IdempotencyLifetime Number of seconds for which the server stores the key and the response. The default is a setting of the server.
+	IdempotencyLifetime *int32 `json:"Idempotency-Lifetime,omitempty"`
+
+	// OpenStackAPIVersion The microversion that this document describes.
+	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
+}
+
+// ReshapeParamsDryRun defines parameters for Reshape.
+type ReshapeParamsDryRun string
 
 // ResourceClassListParams defines parameters for ResourceClassList.
 type ResourceClassListParams struct {
@@ -820,15 +3901,27 @@ type ResourceClassListParams struct {
 
 // ResourceClassCreateParams defines parameters for ResourceClassCreate.
 type ResourceClassCreateParams struct {
+	// DryRun With `true`, the server rolls the write back and returns what it would have changed. Default: `false`.
+	DryRun *ResourceClassCreateParamsDryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
 	// OpenStackAPIVersion The microversion that this document describes.
 	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
 }
 
+// ResourceClassCreateParamsDryRun defines parameters for ResourceClassCreate.
+type ResourceClassCreateParamsDryRun string
+
 // ResourceClassDeleteParams defines parameters for ResourceClassDelete.
 type ResourceClassDeleteParams struct {
+	// DryRun With `true`, the server rolls the write back and returns what it would have changed. Default: `false`.
+	DryRun *ResourceClassDeleteParamsDryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
 	// OpenStackAPIVersion The microversion that this document describes.
 	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
 }
+
+// ResourceClassDeleteParamsDryRun defines parameters for ResourceClassDelete.
+type ResourceClassDeleteParamsDryRun string
 
 // ResourceClassShowParams defines parameters for ResourceClassShow.
 type ResourceClassShowParams struct {
@@ -838,9 +3931,15 @@ type ResourceClassShowParams struct {
 
 // ResourceClassEnsureParams defines parameters for ResourceClassEnsure.
 type ResourceClassEnsureParams struct {
+	// DryRun With `true`, the server rolls the write back and returns what it would have changed. Default: `false`.
+	DryRun *ResourceClassEnsureParamsDryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
 	// OpenStackAPIVersion The microversion that this document describes.
 	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
 }
+
+// ResourceClassEnsureParamsDryRun defines parameters for ResourceClassEnsure.
+type ResourceClassEnsureParamsDryRun string
 
 // ProviderListParams defines parameters for ProviderList.
 type ProviderListParams struct {
@@ -862,21 +3961,68 @@ type ProviderListParams struct {
 	// Required The provider itself has all these traits. `!TRAIT` is a forbidden trait. `in:TRAIT,TRAIT` requires any of the traits. All of repeated values apply.
 	Required []string `form:"required,omitempty" json:"required,omitempty"`
 
+	// Include Parts that each provider has in the response, separated by commas: `inventories`, `usages`, `traits`, `aggregates`. Each part also needs the policy rule of its own request.
+	Include *string `form:"include,omitempty" json:"include,omitempty"`
+
+	// Limit Maximum number of items of a page. A page can be shorter and still have a link to the next one. Default: none, all items.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Marker Position after the page before, from its link. Do not construct it.
+	Marker *string `form:"marker,omitempty" json:"marker,omitempty"`
+
+	// Sort Order of the items. Default: `created_at`.
+	Sort *ProviderListParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+
+	// Fields Names of members, separated by commas: the items have only these, and `uuid`. Default: all.
+	Fields *string `form:"fields,omitempty" json:"fields,omitempty"`
+
+	// Q Beginning of the UUIDs of the items, or of their names if they have names. The results are in the order of names.
+	Q *string `form:"q,omitempty" json:"q,omitempty"`
+
+	// Total Adds the number of matching items. Counting looks at 10,000 items at most: if there are more, exact is false.
+	Total *ProviderListParamsTotal `form:"total,omitempty" json:"total,omitempty"`
+
 	// OpenStackAPIVersion The microversion that this document describes.
 	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
 }
 
+// ProviderListParamsSort defines parameters for ProviderList.
+type ProviderListParamsSort string
+
+// ProviderListParamsTotal defines parameters for ProviderList.
+type ProviderListParamsTotal bool
+
 // ProviderCreateParams defines parameters for ProviderCreate.
 type ProviderCreateParams struct {
+	// DryRun With `true`, the server rolls the write back and returns what it would have changed. Default: `false`.
+	DryRun *ProviderCreateParamsDryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
 	// OpenStackAPIVersion The microversion that this document describes.
 	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
+}
+
+// ProviderCreateParamsDryRun defines parameters for ProviderCreate.
+type ProviderCreateParamsDryRun string
+
+// ProviderCreate200JSONResponseBody defines parameters for ProviderCreate.
+type ProviderCreate200JSONResponseBody struct {
+	union json.RawMessage
 }
 
 // ProviderDeleteParams defines parameters for ProviderDelete.
 type ProviderDeleteParams struct {
+	// ResourceProviderGeneration The provider generation that the client read. The request is a conflict if the provider has another one. Default: not compared.
+	ResourceProviderGeneration *int64 `form:"resource_provider_generation,omitempty" json:"resource_provider_generation,omitempty"`
+
+	// DryRun With `true`, the server rolls the write back and returns what it would have changed. Default: `false`.
+	DryRun *ProviderDeleteParamsDryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
 	// OpenStackAPIVersion The microversion that this document describes.
 	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
 }
+
+// ProviderDeleteParamsDryRun defines parameters for ProviderDelete.
+type ProviderDeleteParamsDryRun string
 
 // ProviderShowParams defines parameters for ProviderShow.
 type ProviderShowParams struct {
@@ -886,8 +4032,19 @@ type ProviderShowParams struct {
 
 // ProviderUpdateParams defines parameters for ProviderUpdate.
 type ProviderUpdateParams struct {
+	// DryRun With `true`, the server rolls the write back and returns what it would have changed. Default: `false`.
+	DryRun *ProviderUpdateParamsDryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
 	// OpenStackAPIVersion The microversion that this document describes.
 	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
+}
+
+// ProviderUpdateParamsDryRun defines parameters for ProviderUpdate.
+type ProviderUpdateParamsDryRun string
+
+// ProviderUpdate200JSONResponseBody defines parameters for ProviderUpdate.
+type ProviderUpdate200JSONResponseBody struct {
+	union json.RawMessage
 }
 
 // ProviderAggregateListParams defines parameters for ProviderAggregateList.
@@ -896,10 +4053,38 @@ type ProviderAggregateListParams struct {
 	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
 }
 
-// ProviderAggregateReplaceParams defines parameters for ProviderAggregateReplace.
-type ProviderAggregateReplaceParams struct {
+// ProviderAggregatePatchParams defines parameters for ProviderAggregatePatch.
+type ProviderAggregatePatchParams struct {
+	// DryRun With `true`, the server rolls the write back and returns what it would have changed. Default: `false`.
+	DryRun *ProviderAggregatePatchParamsDryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
 	// OpenStackAPIVersion The microversion that this document describes.
 	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
+}
+
+// ProviderAggregatePatchParamsDryRun defines parameters for ProviderAggregatePatch.
+type ProviderAggregatePatchParamsDryRun string
+
+// ProviderAggregatePatch200JSONResponseBody defines parameters for ProviderAggregatePatch.
+type ProviderAggregatePatch200JSONResponseBody struct {
+	union json.RawMessage
+}
+
+// ProviderAggregateReplaceParams defines parameters for ProviderAggregateReplace.
+type ProviderAggregateReplaceParams struct {
+	// DryRun With `true`, the server rolls the write back and returns what it would have changed. Default: `false`.
+	DryRun *ProviderAggregateReplaceParamsDryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
+	// OpenStackAPIVersion The microversion that this document describes.
+	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
+}
+
+// ProviderAggregateReplaceParamsDryRun defines parameters for ProviderAggregateReplace.
+type ProviderAggregateReplaceParamsDryRun string
+
+// ProviderAggregateReplace200JSONResponseBody defines parameters for ProviderAggregateReplace.
+type ProviderAggregateReplace200JSONResponseBody struct {
+	union json.RawMessage
 }
 
 // ProviderAllocationListParams defines parameters for ProviderAllocationList.
@@ -910,9 +4095,18 @@ type ProviderAllocationListParams struct {
 
 // InventoryClearParams defines parameters for InventoryClear.
 type InventoryClearParams struct {
+	// ResourceProviderGeneration The provider generation that the client read. The request is a conflict if the provider has another one. Default: not compared.
+	ResourceProviderGeneration *int64 `form:"resource_provider_generation,omitempty" json:"resource_provider_generation,omitempty"`
+
+	// DryRun With `true`, the server rolls the write back and returns what it would have changed. Default: `false`.
+	DryRun *InventoryClearParamsDryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
 	// OpenStackAPIVersion The microversion that this document describes.
 	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
 }
+
+// InventoryClearParamsDryRun defines parameters for InventoryClear.
+type InventoryClearParamsDryRun string
 
 // InventoryListParams defines parameters for InventoryList.
 type InventoryListParams struct {
@@ -920,23 +4114,66 @@ type InventoryListParams struct {
 	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
 }
 
-// InventoryCreateParams defines parameters for InventoryCreate.
-type InventoryCreateParams struct {
+// InventoryPatchParams defines parameters for InventoryPatch.
+type InventoryPatchParams struct {
+	// DryRun With `true`, the server rolls the write back and returns what it would have changed. Default: `false`.
+	DryRun *InventoryPatchParamsDryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
 	// OpenStackAPIVersion The microversion that this document describes.
 	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
 }
 
-// InventoryReplaceParams defines parameters for InventoryReplace.
-type InventoryReplaceParams struct {
+// InventoryPatchParamsDryRun defines parameters for InventoryPatch.
+type InventoryPatchParamsDryRun string
+
+// InventoryPatch200JSONResponseBody defines parameters for InventoryPatch.
+type InventoryPatch200JSONResponseBody struct {
+	union json.RawMessage
+}
+
+// InventoryCreateParams defines parameters for InventoryCreate.
+type InventoryCreateParams struct {
+	// DryRun With `true`, the server rolls the write back and returns what it would have changed. Default: `false`.
+	DryRun *InventoryCreateParamsDryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
 	// OpenStackAPIVersion The microversion that this document describes.
 	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
+}
+
+// InventoryCreateParamsDryRun defines parameters for InventoryCreate.
+type InventoryCreateParamsDryRun string
+
+// InventoryReplaceParams defines parameters for InventoryReplace.
+type InventoryReplaceParams struct {
+	// DryRun With `true`, the server rolls the write back and returns what it would have changed. Default: `false`.
+	DryRun *InventoryReplaceParamsDryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
+	// OpenStackAPIVersion The microversion that this document describes.
+	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
+}
+
+// InventoryReplaceParamsDryRun defines parameters for InventoryReplace.
+type InventoryReplaceParamsDryRun string
+
+// InventoryReplace200JSONResponseBody defines parameters for InventoryReplace.
+type InventoryReplace200JSONResponseBody struct {
+	union json.RawMessage
 }
 
 // InventoryDeleteParams defines parameters for InventoryDelete.
 type InventoryDeleteParams struct {
+	// ResourceProviderGeneration The provider generation that the client read. The request is a conflict if the provider has another one. Default: not compared.
+	ResourceProviderGeneration *int64 `form:"resource_provider_generation,omitempty" json:"resource_provider_generation,omitempty"`
+
+	// DryRun With `true`, the server rolls the write back and returns what it would have changed. Default: `false`.
+	DryRun *InventoryDeleteParamsDryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
 	// OpenStackAPIVersion The microversion that this document describes.
 	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
 }
+
+// InventoryDeleteParamsDryRun defines parameters for InventoryDelete.
+type InventoryDeleteParamsDryRun string
 
 // InventoryShowParams defines parameters for InventoryShow.
 type InventoryShowParams struct {
@@ -946,15 +4183,35 @@ type InventoryShowParams struct {
 
 // InventoryUpdateParams defines parameters for InventoryUpdate.
 type InventoryUpdateParams struct {
+	// DryRun With `true`, the server rolls the write back and returns what it would have changed. Default: `false`.
+	DryRun *InventoryUpdateParamsDryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
 	// OpenStackAPIVersion The microversion that this document describes.
 	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
 }
 
+// InventoryUpdateParamsDryRun defines parameters for InventoryUpdate.
+type InventoryUpdateParamsDryRun string
+
+// InventoryUpdate200JSONResponseBody defines parameters for InventoryUpdate.
+type InventoryUpdate200JSONResponseBody struct {
+	union json.RawMessage
+}
+
 // ProviderTraitClearParams defines parameters for ProviderTraitClear.
 type ProviderTraitClearParams struct {
+	// ResourceProviderGeneration The provider generation that the client read. The request is a conflict if the provider has another one. Default: not compared.
+	ResourceProviderGeneration *int64 `form:"resource_provider_generation,omitempty" json:"resource_provider_generation,omitempty"`
+
+	// DryRun With `true`, the server rolls the write back and returns what it would have changed. Default: `false`.
+	DryRun *ProviderTraitClearParamsDryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
 	// OpenStackAPIVersion The microversion that this document describes.
 	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
 }
+
+// ProviderTraitClearParamsDryRun defines parameters for ProviderTraitClear.
+type ProviderTraitClearParamsDryRun string
 
 // ProviderTraitListParams defines parameters for ProviderTraitList.
 type ProviderTraitListParams struct {
@@ -962,10 +4219,64 @@ type ProviderTraitListParams struct {
 	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
 }
 
-// ProviderTraitReplaceParams defines parameters for ProviderTraitReplace.
-type ProviderTraitReplaceParams struct {
+// ProviderTraitPatchParams defines parameters for ProviderTraitPatch.
+type ProviderTraitPatchParams struct {
+	// DryRun With `true`, the server rolls the write back and returns what it would have changed. Default: `false`.
+	DryRun *ProviderTraitPatchParamsDryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
 	// OpenStackAPIVersion The microversion that this document describes.
 	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
+}
+
+// ProviderTraitPatchParamsDryRun defines parameters for ProviderTraitPatch.
+type ProviderTraitPatchParamsDryRun string
+
+// ProviderTraitPatch200JSONResponseBody defines parameters for ProviderTraitPatch.
+type ProviderTraitPatch200JSONResponseBody struct {
+	union json.RawMessage
+}
+
+// ProviderTraitReplaceParams defines parameters for ProviderTraitReplace.
+type ProviderTraitReplaceParams struct {
+	// DryRun With `true`, the server rolls the write back and returns what it would have changed. Default: `false`.
+	DryRun *ProviderTraitReplaceParamsDryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
+	// OpenStackAPIVersion The microversion that this document describes.
+	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
+}
+
+// ProviderTraitReplaceParamsDryRun defines parameters for ProviderTraitReplace.
+type ProviderTraitReplaceParamsDryRun string
+
+// ProviderTraitReplace200JSONResponseBody defines parameters for ProviderTraitReplace.
+type ProviderTraitReplace200JSONResponseBody struct {
+	union json.RawMessage
+}
+
+// TreeShowParams defines parameters for TreeShow.
+type TreeShowParams struct {
+	// Include Parts of the response, separated by commas: `inventories`, `usages`, `traits` and `aggregates` of each provider; `sharing`, the sharing providers that the tree reaches; `consumers`, with all their allocations. Default: the four parts of the providers.
+	Include *string `form:"include,omitempty" json:"include,omitempty"`
+
+	// OpenStackAPIVersion The microversion that this document describes.
+	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
+}
+
+// TreeReplaceParams defines parameters for TreeReplace.
+type TreeReplaceParams struct {
+	// DryRun With `true`, the server rolls the write back and returns what it would have changed. Default: `false`.
+	DryRun *TreeReplaceParamsDryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
+	// OpenStackAPIVersion The microversion that this document describes.
+	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
+}
+
+// TreeReplaceParamsDryRun defines parameters for TreeReplace.
+type TreeReplaceParamsDryRun string
+
+// TreeReplace200JSONResponseBody defines parameters for TreeReplace.
+type TreeReplace200JSONResponseBody struct {
+	union json.RawMessage
 }
 
 // ProviderUsageListParams defines parameters for ProviderUsageList.
@@ -988,9 +4299,15 @@ type TraitListParams struct {
 
 // TraitDeleteParams defines parameters for TraitDelete.
 type TraitDeleteParams struct {
+	// DryRun With `true`, the server rolls the write back and returns what it would have changed. Default: `false`.
+	DryRun *TraitDeleteParamsDryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
 	// OpenStackAPIVersion The microversion that this document describes.
 	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
 }
+
+// TraitDeleteParamsDryRun defines parameters for TraitDelete.
+type TraitDeleteParamsDryRun string
 
 // TraitShowParams defines parameters for TraitShow.
 type TraitShowParams struct {
@@ -1000,9 +4317,15 @@ type TraitShowParams struct {
 
 // TraitEnsureParams defines parameters for TraitEnsure.
 type TraitEnsureParams struct {
+	// DryRun With `true`, the server rolls the write back and returns what it would have changed. Default: `false`.
+	DryRun *TraitEnsureParamsDryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
 	// OpenStackAPIVersion The microversion that this document describes.
 	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
 }
+
+// TraitEnsureParamsDryRun defines parameters for TraitEnsure.
+type TraitEnsureParamsDryRun string
 
 // UsageListParams defines parameters for UsageList.
 type UsageListParams struct {
@@ -1019,11 +4342,26 @@ type UsageListParams struct {
 	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
 }
 
+// CandidateSearchJSONRequestBody defines body for CandidateSearch for application/json ContentType.
+type CandidateSearchJSONRequestBody = CandidateSearch
+
 // AllocationReplaceManyJSONRequestBody defines body for AllocationReplaceMany for application/json ContentType.
 type AllocationReplaceManyJSONRequestBody = Claims
 
+// AllocationPatchApplicationMergePatchPlusJSONRequestBody defines body for AllocationPatch for application/merge-patch+json ContentType.
+type AllocationPatchApplicationMergePatchPlusJSONRequestBody = AllocationsPatch
+
 // AllocationReplaceJSONRequestBody defines body for AllocationReplace for application/json ContentType.
 type AllocationReplaceJSONRequestBody = Claim
+
+// CapacityFitJSONRequestBody defines body for CapacityFit for application/json ContentType.
+type CapacityFitJSONRequestBody = CapacityFitQuery
+
+// ClaimCreateJSONRequestBody defines body for ClaimCreate for application/json ContentType.
+type ClaimCreateJSONRequestBody = ClaimCreate
+
+// ReshapePatchApplicationMergePatchPlusJSONRequestBody defines body for ReshapePatch for application/merge-patch+json ContentType.
+type ReshapePatchApplicationMergePatchPlusJSONRequestBody = ReshapePatch
 
 // ReshapeJSONRequestBody defines body for Reshape for application/json ContentType.
 type ReshapeJSONRequestBody = Reshape
@@ -1037,8 +4375,14 @@ type ProviderCreateJSONRequestBody = ProviderCreate
 // ProviderUpdateJSONRequestBody defines body for ProviderUpdate for application/json ContentType.
 type ProviderUpdateJSONRequestBody = ProviderUpdate
 
+// ProviderAggregatePatchApplicationMergePatchPlusJSONRequestBody defines body for ProviderAggregatePatch for application/merge-patch+json ContentType.
+type ProviderAggregatePatchApplicationMergePatchPlusJSONRequestBody = AggregatesPatch
+
 // ProviderAggregateReplaceJSONRequestBody defines body for ProviderAggregateReplace for application/json ContentType.
 type ProviderAggregateReplaceJSONRequestBody = AggregatesReplace
+
+// InventoryPatchApplicationMergePatchPlusJSONRequestBody defines body for InventoryPatch for application/merge-patch+json ContentType.
+type InventoryPatchApplicationMergePatchPlusJSONRequestBody = InventoriesPatch
 
 // InventoryCreateJSONRequestBody defines body for InventoryCreate for application/json ContentType.
 type InventoryCreateJSONRequestBody = InventoryCreate
@@ -1049,8 +4393,1033 @@ type InventoryReplaceJSONRequestBody = InventoriesReplace
 // InventoryUpdateJSONRequestBody defines body for InventoryUpdate for application/json ContentType.
 type InventoryUpdateJSONRequestBody = InventoryUpdate
 
+// ProviderTraitPatchApplicationMergePatchPlusJSONRequestBody defines body for ProviderTraitPatch for application/merge-patch+json ContentType.
+type ProviderTraitPatchApplicationMergePatchPlusJSONRequestBody = ProviderTraitsPatch
+
 // ProviderTraitReplaceJSONRequestBody defines body for ProviderTraitReplace for application/json ContentType.
 type ProviderTraitReplaceJSONRequestBody = ProviderTraitsReplace
+
+// TreeReplaceJSONRequestBody defines body for TreeReplace for application/json ContentType.
+type TreeReplaceJSONRequestBody = TreeReplace
+
+// AsCapacityFitCopies returns the union data inside the CapacityFitQuery_Changes_Item as a CapacityFitCopies
+func (t CapacityFitQuery_Changes_Item) AsCapacityFitCopies() (CapacityFitCopies, error) {
+	var body CapacityFitCopies
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromCapacityFitCopies overwrites any union data inside the CapacityFitQuery_Changes_Item as the provided CapacityFitCopies
+func (t *CapacityFitQuery_Changes_Item) FromCapacityFitCopies(v CapacityFitCopies) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeCapacityFitCopies performs a merge with any union data inside the CapacityFitQuery_Changes_Item, using the provided CapacityFitCopies
+func (t *CapacityFitQuery_Changes_Item) MergeCapacityFitCopies(v CapacityFitCopies) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsCapacityFitSettings returns the union data inside the CapacityFitQuery_Changes_Item as a CapacityFitSettings
+func (t CapacityFitQuery_Changes_Item) AsCapacityFitSettings() (CapacityFitSettings, error) {
+	var body CapacityFitSettings
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromCapacityFitSettings overwrites any union data inside the CapacityFitQuery_Changes_Item as the provided CapacityFitSettings
+func (t *CapacityFitQuery_Changes_Item) FromCapacityFitSettings(v CapacityFitSettings) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeCapacityFitSettings performs a merge with any union data inside the CapacityFitQuery_Changes_Item, using the provided CapacityFitSettings
+func (t *CapacityFitQuery_Changes_Item) MergeCapacityFitSettings(v CapacityFitSettings) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t CapacityFitQuery_Changes_Item) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *CapacityFitQuery_Changes_Item) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
+// AsCapacityFitSettings0 returns the union data inside the CapacityFitSettings as a CapacityFitSettings0
+func (t CapacityFitSettings) AsCapacityFitSettings0() (CapacityFitSettings0, error) {
+	var body CapacityFitSettings0
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromCapacityFitSettings0 overwrites any union data inside the CapacityFitSettings as the provided CapacityFitSettings0
+func (t *CapacityFitSettings) FromCapacityFitSettings0(v CapacityFitSettings0) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeCapacityFitSettings0 performs a merge with any union data inside the CapacityFitSettings, using the provided CapacityFitSettings0
+func (t *CapacityFitSettings) MergeCapacityFitSettings0(v CapacityFitSettings0) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsCapacityFitSettings1 returns the union data inside the CapacityFitSettings as a CapacityFitSettings1
+func (t CapacityFitSettings) AsCapacityFitSettings1() (CapacityFitSettings1, error) {
+	var body CapacityFitSettings1
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromCapacityFitSettings1 overwrites any union data inside the CapacityFitSettings as the provided CapacityFitSettings1
+func (t *CapacityFitSettings) FromCapacityFitSettings1(v CapacityFitSettings1) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeCapacityFitSettings1 performs a merge with any union data inside the CapacityFitSettings, using the provided CapacityFitSettings1
+func (t *CapacityFitSettings) MergeCapacityFitSettings1(v CapacityFitSettings1) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t CapacityFitSettings) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	object := make(map[string]json.RawMessage)
+	if t.union != nil {
+		err = json.Unmarshal(b, &object)
+		if err != nil {
+			return nil, err
+		}
+	}
+
+	if t.AllocationRatio != nil {
+		object["allocation_ratio"], err = json.Marshal(t.AllocationRatio)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'allocation_ratio': %w", err)
+		}
+	}
+
+	if t.InTree != nil {
+		object["in_tree"], err = json.Marshal(t.InTree)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'in_tree': %w", err)
+		}
+	}
+
+	if t.MemberOf != nil {
+		object["member_of"], err = json.Marshal(t.MemberOf)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'member_of': %w", err)
+		}
+	}
+
+	if t.Reserved != nil {
+		object["reserved"], err = json.Marshal(t.Reserved)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'reserved': %w", err)
+		}
+	}
+
+	object["resource_class"], err = json.Marshal(t.ResourceClass)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'resource_class': %w", err)
+	}
+
+	b, err = json.Marshal(object)
+	return b, err
+}
+
+func (t *CapacityFitSettings) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	if err != nil {
+		return err
+	}
+	object := make(map[string]json.RawMessage)
+	err = json.Unmarshal(b, &object)
+	if err != nil {
+		return err
+	}
+
+	if raw, found := object["allocation_ratio"]; found {
+		err = json.Unmarshal(raw, &t.AllocationRatio)
+		if err != nil {
+			return fmt.Errorf("error reading 'allocation_ratio': %w", err)
+		}
+	}
+
+	if raw, found := object["in_tree"]; found {
+		err = json.Unmarshal(raw, &t.InTree)
+		if err != nil {
+			return fmt.Errorf("error reading 'in_tree': %w", err)
+		}
+	}
+
+	if raw, found := object["member_of"]; found {
+		err = json.Unmarshal(raw, &t.MemberOf)
+		if err != nil {
+			return fmt.Errorf("error reading 'member_of': %w", err)
+		}
+	}
+
+	if raw, found := object["reserved"]; found {
+		err = json.Unmarshal(raw, &t.Reserved)
+		if err != nil {
+			return fmt.Errorf("error reading 'reserved': %w", err)
+		}
+	}
+
+	if raw, found := object["resource_class"]; found {
+		err = json.Unmarshal(raw, &t.ResourceClass)
+		if err != nil {
+			return fmt.Errorf("error reading 'resource_class': %w", err)
+		}
+	}
+
+	return err
+}
+
+// AsAllocations returns the union data inside the AllocationPatch200JSONResponseBody as a Allocations
+func (t AllocationPatch200JSONResponseBody) AsAllocations() (Allocations, error) {
+	var body Allocations
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromAllocations overwrites any union data inside the AllocationPatch200JSONResponseBody as the provided Allocations
+func (t *AllocationPatch200JSONResponseBody) FromAllocations(v Allocations) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeAllocations performs a merge with any union data inside the AllocationPatch200JSONResponseBody, using the provided Allocations
+func (t *AllocationPatch200JSONResponseBody) MergeAllocations(v Allocations) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsDryRun returns the union data inside the AllocationPatch200JSONResponseBody as a DryRun
+func (t AllocationPatch200JSONResponseBody) AsDryRun() (DryRun, error) {
+	var body DryRun
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromDryRun overwrites any union data inside the AllocationPatch200JSONResponseBody as the provided DryRun
+func (t *AllocationPatch200JSONResponseBody) FromDryRun(v DryRun) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeDryRun performs a merge with any union data inside the AllocationPatch200JSONResponseBody, using the provided DryRun
+func (t *AllocationPatch200JSONResponseBody) MergeDryRun(v DryRun) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t AllocationPatch200JSONResponseBody) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *AllocationPatch200JSONResponseBody) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
+// AsClaimsMade returns the union data inside the ClaimCreate200JSONResponseBody as a ClaimsMade
+func (t ClaimCreate200JSONResponseBody) AsClaimsMade() (ClaimsMade, error) {
+	var body ClaimsMade
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromClaimsMade overwrites any union data inside the ClaimCreate200JSONResponseBody as the provided ClaimsMade
+func (t *ClaimCreate200JSONResponseBody) FromClaimsMade(v ClaimsMade) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeClaimsMade performs a merge with any union data inside the ClaimCreate200JSONResponseBody, using the provided ClaimsMade
+func (t *ClaimCreate200JSONResponseBody) MergeClaimsMade(v ClaimsMade) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsDryRun returns the union data inside the ClaimCreate200JSONResponseBody as a DryRun
+func (t ClaimCreate200JSONResponseBody) AsDryRun() (DryRun, error) {
+	var body DryRun
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromDryRun overwrites any union data inside the ClaimCreate200JSONResponseBody as the provided DryRun
+func (t *ClaimCreate200JSONResponseBody) FromDryRun(v DryRun) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeDryRun performs a merge with any union data inside the ClaimCreate200JSONResponseBody, using the provided DryRun
+func (t *ClaimCreate200JSONResponseBody) MergeDryRun(v DryRun) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t ClaimCreate200JSONResponseBody) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *ClaimCreate200JSONResponseBody) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
+// AsReshapedGenerations returns the union data inside the ReshapePatch200JSONResponseBody as a ReshapedGenerations
+func (t ReshapePatch200JSONResponseBody) AsReshapedGenerations() (ReshapedGenerations, error) {
+	var body ReshapedGenerations
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromReshapedGenerations overwrites any union data inside the ReshapePatch200JSONResponseBody as the provided ReshapedGenerations
+func (t *ReshapePatch200JSONResponseBody) FromReshapedGenerations(v ReshapedGenerations) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeReshapedGenerations performs a merge with any union data inside the ReshapePatch200JSONResponseBody, using the provided ReshapedGenerations
+func (t *ReshapePatch200JSONResponseBody) MergeReshapedGenerations(v ReshapedGenerations) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsDryRun returns the union data inside the ReshapePatch200JSONResponseBody as a DryRun
+func (t ReshapePatch200JSONResponseBody) AsDryRun() (DryRun, error) {
+	var body DryRun
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromDryRun overwrites any union data inside the ReshapePatch200JSONResponseBody as the provided DryRun
+func (t *ReshapePatch200JSONResponseBody) FromDryRun(v DryRun) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeDryRun performs a merge with any union data inside the ReshapePatch200JSONResponseBody, using the provided DryRun
+func (t *ReshapePatch200JSONResponseBody) MergeDryRun(v DryRun) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t ReshapePatch200JSONResponseBody) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *ReshapePatch200JSONResponseBody) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
+// AsProvider returns the union data inside the ProviderCreate200JSONResponseBody as a Provider
+func (t ProviderCreate200JSONResponseBody) AsProvider() (Provider, error) {
+	var body Provider
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromProvider overwrites any union data inside the ProviderCreate200JSONResponseBody as the provided Provider
+func (t *ProviderCreate200JSONResponseBody) FromProvider(v Provider) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeProvider performs a merge with any union data inside the ProviderCreate200JSONResponseBody, using the provided Provider
+func (t *ProviderCreate200JSONResponseBody) MergeProvider(v Provider) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsDryRun returns the union data inside the ProviderCreate200JSONResponseBody as a DryRun
+func (t ProviderCreate200JSONResponseBody) AsDryRun() (DryRun, error) {
+	var body DryRun
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromDryRun overwrites any union data inside the ProviderCreate200JSONResponseBody as the provided DryRun
+func (t *ProviderCreate200JSONResponseBody) FromDryRun(v DryRun) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeDryRun performs a merge with any union data inside the ProviderCreate200JSONResponseBody, using the provided DryRun
+func (t *ProviderCreate200JSONResponseBody) MergeDryRun(v DryRun) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t ProviderCreate200JSONResponseBody) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *ProviderCreate200JSONResponseBody) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
+// AsProvider returns the union data inside the ProviderUpdate200JSONResponseBody as a Provider
+func (t ProviderUpdate200JSONResponseBody) AsProvider() (Provider, error) {
+	var body Provider
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromProvider overwrites any union data inside the ProviderUpdate200JSONResponseBody as the provided Provider
+func (t *ProviderUpdate200JSONResponseBody) FromProvider(v Provider) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeProvider performs a merge with any union data inside the ProviderUpdate200JSONResponseBody, using the provided Provider
+func (t *ProviderUpdate200JSONResponseBody) MergeProvider(v Provider) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsDryRun returns the union data inside the ProviderUpdate200JSONResponseBody as a DryRun
+func (t ProviderUpdate200JSONResponseBody) AsDryRun() (DryRun, error) {
+	var body DryRun
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromDryRun overwrites any union data inside the ProviderUpdate200JSONResponseBody as the provided DryRun
+func (t *ProviderUpdate200JSONResponseBody) FromDryRun(v DryRun) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeDryRun performs a merge with any union data inside the ProviderUpdate200JSONResponseBody, using the provided DryRun
+func (t *ProviderUpdate200JSONResponseBody) MergeDryRun(v DryRun) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t ProviderUpdate200JSONResponseBody) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *ProviderUpdate200JSONResponseBody) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
+// AsAggregates returns the union data inside the ProviderAggregatePatch200JSONResponseBody as a Aggregates
+func (t ProviderAggregatePatch200JSONResponseBody) AsAggregates() (Aggregates, error) {
+	var body Aggregates
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromAggregates overwrites any union data inside the ProviderAggregatePatch200JSONResponseBody as the provided Aggregates
+func (t *ProviderAggregatePatch200JSONResponseBody) FromAggregates(v Aggregates) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeAggregates performs a merge with any union data inside the ProviderAggregatePatch200JSONResponseBody, using the provided Aggregates
+func (t *ProviderAggregatePatch200JSONResponseBody) MergeAggregates(v Aggregates) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsDryRun returns the union data inside the ProviderAggregatePatch200JSONResponseBody as a DryRun
+func (t ProviderAggregatePatch200JSONResponseBody) AsDryRun() (DryRun, error) {
+	var body DryRun
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromDryRun overwrites any union data inside the ProviderAggregatePatch200JSONResponseBody as the provided DryRun
+func (t *ProviderAggregatePatch200JSONResponseBody) FromDryRun(v DryRun) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeDryRun performs a merge with any union data inside the ProviderAggregatePatch200JSONResponseBody, using the provided DryRun
+func (t *ProviderAggregatePatch200JSONResponseBody) MergeDryRun(v DryRun) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t ProviderAggregatePatch200JSONResponseBody) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *ProviderAggregatePatch200JSONResponseBody) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
+// AsAggregates returns the union data inside the ProviderAggregateReplace200JSONResponseBody as a Aggregates
+func (t ProviderAggregateReplace200JSONResponseBody) AsAggregates() (Aggregates, error) {
+	var body Aggregates
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromAggregates overwrites any union data inside the ProviderAggregateReplace200JSONResponseBody as the provided Aggregates
+func (t *ProviderAggregateReplace200JSONResponseBody) FromAggregates(v Aggregates) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeAggregates performs a merge with any union data inside the ProviderAggregateReplace200JSONResponseBody, using the provided Aggregates
+func (t *ProviderAggregateReplace200JSONResponseBody) MergeAggregates(v Aggregates) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsDryRun returns the union data inside the ProviderAggregateReplace200JSONResponseBody as a DryRun
+func (t ProviderAggregateReplace200JSONResponseBody) AsDryRun() (DryRun, error) {
+	var body DryRun
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromDryRun overwrites any union data inside the ProviderAggregateReplace200JSONResponseBody as the provided DryRun
+func (t *ProviderAggregateReplace200JSONResponseBody) FromDryRun(v DryRun) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeDryRun performs a merge with any union data inside the ProviderAggregateReplace200JSONResponseBody, using the provided DryRun
+func (t *ProviderAggregateReplace200JSONResponseBody) MergeDryRun(v DryRun) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t ProviderAggregateReplace200JSONResponseBody) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *ProviderAggregateReplace200JSONResponseBody) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
+// AsInventories returns the union data inside the InventoryPatch200JSONResponseBody as a Inventories
+func (t InventoryPatch200JSONResponseBody) AsInventories() (Inventories, error) {
+	var body Inventories
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromInventories overwrites any union data inside the InventoryPatch200JSONResponseBody as the provided Inventories
+func (t *InventoryPatch200JSONResponseBody) FromInventories(v Inventories) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeInventories performs a merge with any union data inside the InventoryPatch200JSONResponseBody, using the provided Inventories
+func (t *InventoryPatch200JSONResponseBody) MergeInventories(v Inventories) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsDryRun returns the union data inside the InventoryPatch200JSONResponseBody as a DryRun
+func (t InventoryPatch200JSONResponseBody) AsDryRun() (DryRun, error) {
+	var body DryRun
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromDryRun overwrites any union data inside the InventoryPatch200JSONResponseBody as the provided DryRun
+func (t *InventoryPatch200JSONResponseBody) FromDryRun(v DryRun) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeDryRun performs a merge with any union data inside the InventoryPatch200JSONResponseBody, using the provided DryRun
+func (t *InventoryPatch200JSONResponseBody) MergeDryRun(v DryRun) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t InventoryPatch200JSONResponseBody) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *InventoryPatch200JSONResponseBody) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
+// AsInventories returns the union data inside the InventoryReplace200JSONResponseBody as a Inventories
+func (t InventoryReplace200JSONResponseBody) AsInventories() (Inventories, error) {
+	var body Inventories
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromInventories overwrites any union data inside the InventoryReplace200JSONResponseBody as the provided Inventories
+func (t *InventoryReplace200JSONResponseBody) FromInventories(v Inventories) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeInventories performs a merge with any union data inside the InventoryReplace200JSONResponseBody, using the provided Inventories
+func (t *InventoryReplace200JSONResponseBody) MergeInventories(v Inventories) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsDryRun returns the union data inside the InventoryReplace200JSONResponseBody as a DryRun
+func (t InventoryReplace200JSONResponseBody) AsDryRun() (DryRun, error) {
+	var body DryRun
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromDryRun overwrites any union data inside the InventoryReplace200JSONResponseBody as the provided DryRun
+func (t *InventoryReplace200JSONResponseBody) FromDryRun(v DryRun) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeDryRun performs a merge with any union data inside the InventoryReplace200JSONResponseBody, using the provided DryRun
+func (t *InventoryReplace200JSONResponseBody) MergeDryRun(v DryRun) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t InventoryReplace200JSONResponseBody) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *InventoryReplace200JSONResponseBody) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
+// AsInventoryWithGeneration returns the union data inside the InventoryUpdate200JSONResponseBody as a InventoryWithGeneration
+func (t InventoryUpdate200JSONResponseBody) AsInventoryWithGeneration() (InventoryWithGeneration, error) {
+	var body InventoryWithGeneration
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromInventoryWithGeneration overwrites any union data inside the InventoryUpdate200JSONResponseBody as the provided InventoryWithGeneration
+func (t *InventoryUpdate200JSONResponseBody) FromInventoryWithGeneration(v InventoryWithGeneration) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeInventoryWithGeneration performs a merge with any union data inside the InventoryUpdate200JSONResponseBody, using the provided InventoryWithGeneration
+func (t *InventoryUpdate200JSONResponseBody) MergeInventoryWithGeneration(v InventoryWithGeneration) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsDryRun returns the union data inside the InventoryUpdate200JSONResponseBody as a DryRun
+func (t InventoryUpdate200JSONResponseBody) AsDryRun() (DryRun, error) {
+	var body DryRun
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromDryRun overwrites any union data inside the InventoryUpdate200JSONResponseBody as the provided DryRun
+func (t *InventoryUpdate200JSONResponseBody) FromDryRun(v DryRun) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeDryRun performs a merge with any union data inside the InventoryUpdate200JSONResponseBody, using the provided DryRun
+func (t *InventoryUpdate200JSONResponseBody) MergeDryRun(v DryRun) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t InventoryUpdate200JSONResponseBody) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *InventoryUpdate200JSONResponseBody) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
+// AsProviderTraits returns the union data inside the ProviderTraitPatch200JSONResponseBody as a ProviderTraits
+func (t ProviderTraitPatch200JSONResponseBody) AsProviderTraits() (ProviderTraits, error) {
+	var body ProviderTraits
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromProviderTraits overwrites any union data inside the ProviderTraitPatch200JSONResponseBody as the provided ProviderTraits
+func (t *ProviderTraitPatch200JSONResponseBody) FromProviderTraits(v ProviderTraits) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeProviderTraits performs a merge with any union data inside the ProviderTraitPatch200JSONResponseBody, using the provided ProviderTraits
+func (t *ProviderTraitPatch200JSONResponseBody) MergeProviderTraits(v ProviderTraits) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsDryRun returns the union data inside the ProviderTraitPatch200JSONResponseBody as a DryRun
+func (t ProviderTraitPatch200JSONResponseBody) AsDryRun() (DryRun, error) {
+	var body DryRun
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromDryRun overwrites any union data inside the ProviderTraitPatch200JSONResponseBody as the provided DryRun
+func (t *ProviderTraitPatch200JSONResponseBody) FromDryRun(v DryRun) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeDryRun performs a merge with any union data inside the ProviderTraitPatch200JSONResponseBody, using the provided DryRun
+func (t *ProviderTraitPatch200JSONResponseBody) MergeDryRun(v DryRun) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t ProviderTraitPatch200JSONResponseBody) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *ProviderTraitPatch200JSONResponseBody) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
+// AsProviderTraits returns the union data inside the ProviderTraitReplace200JSONResponseBody as a ProviderTraits
+func (t ProviderTraitReplace200JSONResponseBody) AsProviderTraits() (ProviderTraits, error) {
+	var body ProviderTraits
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromProviderTraits overwrites any union data inside the ProviderTraitReplace200JSONResponseBody as the provided ProviderTraits
+func (t *ProviderTraitReplace200JSONResponseBody) FromProviderTraits(v ProviderTraits) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeProviderTraits performs a merge with any union data inside the ProviderTraitReplace200JSONResponseBody, using the provided ProviderTraits
+func (t *ProviderTraitReplace200JSONResponseBody) MergeProviderTraits(v ProviderTraits) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsDryRun returns the union data inside the ProviderTraitReplace200JSONResponseBody as a DryRun
+func (t ProviderTraitReplace200JSONResponseBody) AsDryRun() (DryRun, error) {
+	var body DryRun
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromDryRun overwrites any union data inside the ProviderTraitReplace200JSONResponseBody as the provided DryRun
+func (t *ProviderTraitReplace200JSONResponseBody) FromDryRun(v DryRun) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeDryRun performs a merge with any union data inside the ProviderTraitReplace200JSONResponseBody, using the provided DryRun
+func (t *ProviderTraitReplace200JSONResponseBody) MergeDryRun(v DryRun) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t ProviderTraitReplace200JSONResponseBody) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *ProviderTraitReplace200JSONResponseBody) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
+// AsTreeChanged returns the union data inside the TreeReplace200JSONResponseBody as a TreeChanged
+func (t TreeReplace200JSONResponseBody) AsTreeChanged() (TreeChanged, error) {
+	var body TreeChanged
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromTreeChanged overwrites any union data inside the TreeReplace200JSONResponseBody as the provided TreeChanged
+func (t *TreeReplace200JSONResponseBody) FromTreeChanged(v TreeChanged) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeTreeChanged performs a merge with any union data inside the TreeReplace200JSONResponseBody, using the provided TreeChanged
+func (t *TreeReplace200JSONResponseBody) MergeTreeChanged(v TreeChanged) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsDryRun returns the union data inside the TreeReplace200JSONResponseBody as a DryRun
+func (t TreeReplace200JSONResponseBody) AsDryRun() (DryRun, error) {
+	var body DryRun
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromDryRun overwrites any union data inside the TreeReplace200JSONResponseBody as the provided DryRun
+func (t *TreeReplace200JSONResponseBody) FromDryRun(v DryRun) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeDryRun performs a merge with any union data inside the TreeReplace200JSONResponseBody, using the provided DryRun
+func (t *TreeReplace200JSONResponseBody) MergeDryRun(v DryRun) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t TreeReplace200JSONResponseBody) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *TreeReplace200JSONResponseBody) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
 
 // RequestEditorFn is the function signature for the RequestEditor callback function
 type RequestEditorFn func(ctx context.Context, req *http.Request) error
@@ -1133,6 +5502,15 @@ type ClientInterface interface {
 	// Corresponds with GET / (the `VersionList` operationId).
 	VersionList(ctx context.Context, params *VersionListParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// AggregateList List aggregates
+	//
+	// Returns pages of aggregates with the numbers of their providers. An aggregate stays in the list after its last provider has left it. `GET /resource_providers?member_of=` lists the members of an aggregate.
+	//
+	// Policy rule: `berth:aggregates:list`.
+	//
+	// Corresponds with GET /aggregates (the `AggregateList` operationId).
+	AggregateList(ctx context.Context, params *AggregateListParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// CandidateList List allocation candidates
 	//
 	// Returns sets of allocations that satisfy a query. Candidates are not reserved: claiming one can fail if a concurrent claim uses its capacity. The list is empty if no candidate satisfies the query.
@@ -1141,6 +5519,28 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /allocation_candidates (the `CandidateList` operationId).
 	CandidateList(ctx context.Context, params *CandidateListParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CandidateSearchWithBody Search allocation candidates
+	//
+	// Returns the response of `GET /allocation_candidates` to the same query, without a limit on the length of a URL. The request changes nothing.
+	//
+	// Policy rule: `placement:allocation_candidates:list`.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /allocation_candidates (the `CandidateSearch` operationId).
+	CandidateSearchWithBody(ctx context.Context, params *CandidateSearchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CandidateSearch Search allocation candidates
+	//
+	// Returns the response of `GET /allocation_candidates` to the same query, without a limit on the length of a URL. The request changes nothing.
+	//
+	// Policy rule: `placement:allocation_candidates:list`.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /allocation_candidates (the `CandidateSearch` operationId).
+	CandidateSearch(ctx context.Context, params *CandidateSearchParams, body CandidateSearchJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// AllocationReplaceManyWithBody Replace the allocations of several consumers
 	//
@@ -1166,7 +5566,7 @@ type ClientInterface interface {
 
 	// AllocationDelete Delete a consumer's allocations
 	//
-	// The request compares no generation and changes no provider generation.
+	// The request compares a consumer generation in the query string and changes no provider generation.
 	//
 	// Policy rule: `placement:allocations:delete`.
 	//
@@ -1179,6 +5579,28 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /allocations/{consumer_uuid} (the `AllocationList` operationId).
 	AllocationList(ctx context.Context, consumerUUID string, params *AllocationListParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AllocationPatchWithBody Change some of a consumer's allocations
+	//
+	// A JSON merge patch (RFC 7396). It checks only amounts that change. Removing the last allocation deletes the consumer, and the response has no allocations. A patch that changes nothing increments no generation.
+	//
+	// Policy rule: `placement:allocations:update`.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /allocations/{consumer_uuid} (the `AllocationPatch` operationId).
+	AllocationPatchWithBody(ctx context.Context, consumerUUID string, params *AllocationPatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AllocationPatchWithApplicationMergePatchPlusJSONBody Change some of a consumer's allocations
+	//
+	// A JSON merge patch (RFC 7396). It checks only amounts that change. Removing the last allocation deletes the consumer, and the response has no allocations. A patch that changes nothing increments no generation.
+	//
+	// Policy rule: `placement:allocations:update`.
+	//
+	// Takes a body of the `application/merge-patch+json` content type.
+	//
+	// Corresponds with PATCH /allocations/{consumer_uuid} (the `AllocationPatch` operationId).
+	AllocationPatchWithApplicationMergePatchPlusJSONBody(ctx context.Context, consumerUUID string, params *AllocationPatchParams, body AllocationPatchApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// AllocationReplaceWithBody Replace a consumer's allocations
 	//
@@ -1201,6 +5623,117 @@ type ClientInterface interface {
 	//
 	// Corresponds with PUT /allocations/{consumer_uuid} (the `AllocationReplace` operationId).
 	AllocationReplace(ctx context.Context, consumerUUID string, params *AllocationReplaceParams, body AllocationReplaceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CapacityShow Show sums of inventories
+	//
+	// Returns sums of inventories and usages by resource class: of all providers, of those that filters select, of each of some aggregates, or of each tree in pages. Requests with equal parameters share a response, which can be 15 seconds old.
+	//
+	// Policy rule: `berth:capacity:show`.
+	//
+	// Corresponds with GET /capacity (the `CapacityShow` operationId).
+	CapacityShow(ctx context.Context, params *CapacityShowParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CapacityFitWithBody Count how many more of something fit
+	//
+	// Counts for how many members, which all ask the same query, there are places that hold together, as things are or with other hardware. The request changes nothing. A caller may have two of these requests running on a server; a third is 503 with the code `berth.capacity.busy`.
+	//
+	// Policy rule: `berth:capacity:show`.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /capacity (the `CapacityFit` operationId).
+	CapacityFitWithBody(ctx context.Context, params *CapacityFitParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CapacityFit Count how many more of something fit
+	//
+	// Counts for how many members, which all ask the same query, there are places that hold together, as things are or with other hardware. The request changes nothing. A caller may have two of these requests running on a server; a third is 503 with the code `berth.capacity.busy`.
+	//
+	// Policy rule: `berth:capacity:show`.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /capacity (the `CapacityFit` operationId).
+	CapacityFit(ctx context.Context, params *CapacityFitParams, body CapacityFitJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ClaimCreateWithBody Find a place for consumers and claim it
+	//
+	// Searches allocation candidates and claims one of them, as if both happened at one moment. With `candidates` it claims the first of them that fits.
+	//
+	// Policy rule: `berth:claims:create`.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /claims (the `ClaimCreate` operationId).
+	ClaimCreateWithBody(ctx context.Context, params *ClaimCreateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ClaimCreate Find a place for consumers and claim it
+	//
+	// Searches allocation candidates and claims one of them, as if both happened at one moment. With `candidates` it claims the first of them that fits.
+	//
+	// Policy rule: `berth:claims:create`.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /claims (the `ClaimCreate` operationId).
+	ClaimCreate(ctx context.Context, params *ClaimCreateParams, body ClaimCreateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ConsumerList List consumers
+	//
+	// Returns pages of consumers that pass all filters. `resource_provider`, `in_tree`, `resource_class` and `trait` hold for one and the same allocation. Unknown names match nothing. A page ends after 5,000 consumers that it has looked at: it can be short or empty and still have a link to the next one. Parameters must not be repeated. The policy rule has the target `project_id`; `include=allocations`, `resource_provider`, `in_tree` and `trait` also need the rule of `GET /allocations/{consumer_uuid}`.
+	//
+	// Policy rule: `berth:consumers:list`.
+	//
+	// Corresponds with GET /consumers (the `ConsumerList` operationId).
+	ConsumerList(ctx context.Context, params *ConsumerListParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ConsumerShow Show a consumer
+	//
+	// Returns a consumer with all its allocations. Unlike the allocations of a consumer, a consumer that does not exist is an error.
+	//
+	// Policy rule: `berth:consumers:show`.
+	//
+	// Corresponds with GET /consumers/{consumer_uuid} (the `ConsumerShow` operationId).
+	ConsumerShow(ctx context.Context, consumerUUID string, params *ConsumerShowParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ExplanationList List queries without a result
+	//
+	// Returns pages of queries that found nothing, with the summaries of their explanations. Equal queries of five minutes are one element. Servers keep them for a limited time.
+	//
+	// Policy rule: `berth:explanations:list`.
+	//
+	// Corresponds with GET /explanations (the `ExplanationList` operationId).
+	ExplanationList(ctx context.Context, params *ExplanationListParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ExplanationShow Explain a query without a result
+	//
+	// Returns the recorded requests with a request id, or else those with it as their global request id: at most 100, oldest first. A query that is not explained yet is explained now, with the state of the cloud at this time.
+	//
+	// Policy rule: `berth:explanations:show`.
+	//
+	// Corresponds with GET /explanations/{request_id} (the `ExplanationShow` operationId).
+	ExplanationShow(ctx context.Context, requestID string, params *ExplanationShowParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReshapePatchWithBody Change some inventories and allocations atomically
+	//
+	// Merge patches (RFC 7396) of inventories and allocations. New inventories are written before the allocations, and removed ones after them. Each generation that changes is incremented once.
+	//
+	// Policy rule: `placement:reshaper:reshape`.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /reshaper (the `ReshapePatch` operationId).
+	ReshapePatchWithBody(ctx context.Context, params *ReshapePatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReshapePatchWithApplicationMergePatchPlusJSONBody Change some inventories and allocations atomically
+	//
+	// Merge patches (RFC 7396) of inventories and allocations. New inventories are written before the allocations, and removed ones after them. Each generation that changes is incremented once.
+	//
+	// Policy rule: `placement:reshaper:reshape`.
+	//
+	// Takes a body of the `application/merge-patch+json` content type.
+	//
+	// Corresponds with PATCH /reshaper (the `ReshapePatch` operationId).
+	ReshapePatchWithApplicationMergePatchPlusJSONBody(ctx context.Context, params *ReshapePatchParams, body ReshapePatchApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ReshapeWithBody Change inventories and allocations atomically
 	//
@@ -1274,7 +5807,7 @@ type ClientInterface interface {
 
 	// ProviderList List resource providers
 	//
-	// A listed provider satisfies all filters. The list is not paged; the server streams it while it reads the rows.
+	// A listed provider satisfies all filters. Without `limit` the list is not paged; the server streams it while it reads the rows. A page with a filter can be short or empty and still have a link to the next one.
 	//
 	// Policy rule: `placement:resource_providers:list`.
 	//
@@ -1317,7 +5850,7 @@ type ClientInterface interface {
 
 	// ProviderUpdateWithBody Rename or re-parent a resource provider
 	//
-	// The generation is neither compared nor incremented. Re-parenting moves the whole subtree; before 1.37 only roots can be re-parented.
+	// A generation in the request is compared; none is incremented. Re-parenting moves the whole subtree.
 	//
 	// Policy rule: `placement:resource_providers:update`.
 	//
@@ -1328,7 +5861,7 @@ type ClientInterface interface {
 
 	// ProviderUpdate Rename or re-parent a resource provider
 	//
-	// The generation is neither compared nor incremented. Re-parenting moves the whole subtree; before 1.37 only roots can be re-parented.
+	// A generation in the request is compared; none is incremented. Re-parenting moves the whole subtree.
 	//
 	// Policy rule: `placement:resource_providers:update`.
 	//
@@ -1343,6 +5876,28 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /resource_providers/{uuid}/aggregates (the `ProviderAggregateList` operationId).
 	ProviderAggregateList(ctx context.Context, uuid string, params *ProviderAggregateListParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ProviderAggregatePatchWithBody Add a provider to aggregates and remove it from others
+	//
+	// A JSON merge patch (RFC 7396); the set is an object whose members are the elements. A patch that changes nothing does not increment the generation.
+	//
+	// Policy rule: `placement:resource_providers:aggregates:update`.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /resource_providers/{uuid}/aggregates (the `ProviderAggregatePatch` operationId).
+	ProviderAggregatePatchWithBody(ctx context.Context, uuid string, params *ProviderAggregatePatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ProviderAggregatePatchWithApplicationMergePatchPlusJSONBody Add a provider to aggregates and remove it from others
+	//
+	// A JSON merge patch (RFC 7396); the set is an object whose members are the elements. A patch that changes nothing does not increment the generation.
+	//
+	// Policy rule: `placement:resource_providers:aggregates:update`.
+	//
+	// Takes a body of the `application/merge-patch+json` content type.
+	//
+	// Corresponds with PATCH /resource_providers/{uuid}/aggregates (the `ProviderAggregatePatch` operationId).
+	ProviderAggregatePatchWithApplicationMergePatchPlusJSONBody(ctx context.Context, uuid string, params *ProviderAggregatePatchParams, body ProviderAggregatePatchApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ProviderAggregateReplaceWithBody Replace a provider's aggregates
 	//
@@ -1389,9 +5944,31 @@ type ClientInterface interface {
 	// Corresponds with GET /resource_providers/{uuid}/inventories (the `InventoryList` operationId).
 	InventoryList(ctx context.Context, uuid string, params *InventoryListParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// InventoryPatchWithBody Change some of a provider's inventories
+	//
+	// A JSON merge patch (RFC 7396). A class that the provider has keeps the members that are not sent. A patch that changes nothing does not increment the generation.
+	//
+	// Policy rule: `placement:resource_providers:inventories:update`.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /resource_providers/{uuid}/inventories (the `InventoryPatch` operationId).
+	InventoryPatchWithBody(ctx context.Context, uuid string, params *InventoryPatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// InventoryPatchWithApplicationMergePatchPlusJSONBody Change some of a provider's inventories
+	//
+	// A JSON merge patch (RFC 7396). A class that the provider has keeps the members that are not sent. A patch that changes nothing does not increment the generation.
+	//
+	// Policy rule: `placement:resource_providers:inventories:update`.
+	//
+	// Takes a body of the `application/merge-patch+json` content type.
+	//
+	// Corresponds with PATCH /resource_providers/{uuid}/inventories (the `InventoryPatch` operationId).
+	InventoryPatchWithApplicationMergePatchPlusJSONBody(ctx context.Context, uuid string, params *InventoryPatchParams, body InventoryPatchApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// InventoryCreateWithBody Add a class to a provider's inventories
 	//
-	// A generation in the request is ignored.
+	// A generation in the request is compared.
 	//
 	// Policy rule: `placement:resource_providers:inventories:create`.
 	//
@@ -1402,7 +5979,7 @@ type ClientInterface interface {
 
 	// InventoryCreate Add a class to a provider's inventories
 	//
-	// A generation in the request is ignored.
+	// A generation in the request is compared.
 	//
 	// Policy rule: `placement:resource_providers:inventories:create`.
 	//
@@ -1483,6 +6060,28 @@ type ClientInterface interface {
 	// Corresponds with GET /resource_providers/{uuid}/traits (the `ProviderTraitList` operationId).
 	ProviderTraitList(ctx context.Context, uuid string, params *ProviderTraitListParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ProviderTraitPatchWithBody Add and remove traits of a provider
+	//
+	// A JSON merge patch (RFC 7396); the set is an object whose members are the elements. A patch that changes nothing does not increment the generation.
+	//
+	// Policy rule: `placement:resource_providers:traits:update`.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /resource_providers/{uuid}/traits (the `ProviderTraitPatch` operationId).
+	ProviderTraitPatchWithBody(ctx context.Context, uuid string, params *ProviderTraitPatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ProviderTraitPatchWithApplicationMergePatchPlusJSONBody Add and remove traits of a provider
+	//
+	// A JSON merge patch (RFC 7396); the set is an object whose members are the elements. A patch that changes nothing does not increment the generation.
+	//
+	// Policy rule: `placement:resource_providers:traits:update`.
+	//
+	// Takes a body of the `application/merge-patch+json` content type.
+	//
+	// Corresponds with PATCH /resource_providers/{uuid}/traits (the `ProviderTraitPatch` operationId).
+	ProviderTraitPatchWithApplicationMergePatchPlusJSONBody(ctx context.Context, uuid string, params *ProviderTraitPatchParams, body ProviderTraitPatchApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ProviderTraitReplaceWithBody Replace a provider's traits
 	//
 	// The generation is incremented only if the set of traits changes.
@@ -1504,6 +6103,37 @@ type ClientInterface interface {
 	//
 	// Corresponds with PUT /resource_providers/{uuid}/traits (the `ProviderTraitReplace` operationId).
 	ProviderTraitReplace(ctx context.Context, uuid string, params *ProviderTraitReplaceParams, body ProviderTraitReplaceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// TreeShow Show a provider tree
+	//
+	// Returns the tree of any of its providers, as it was at one moment. Each included part also needs the rule of the request that returns it for one provider or consumer.
+	//
+	// Policy rule: `berth:tree:show`.
+	//
+	// Corresponds with GET /resource_providers/{uuid}/tree (the `TreeShow` operationId).
+	TreeShow(ctx context.Context, uuid string, params *TreeShowParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// TreeReplaceWithBody Create, change and delete providers of a tree
+	//
+	// Atomic. Providers of the tree that the request does not name stay. A request that describes what is there changes nothing, whatever its generations. The generation of a provider is incremented once if its inventories, traits, aggregates or allocations change.
+	//
+	// Policy rule: `berth:tree:update`.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /resource_providers/{uuid}/tree (the `TreeReplace` operationId).
+	TreeReplaceWithBody(ctx context.Context, uuid string, params *TreeReplaceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// TreeReplace Create, change and delete providers of a tree
+	//
+	// Atomic. Providers of the tree that the request does not name stay. A request that describes what is there changes nothing, whatever its generations. The generation of a provider is incremented once if its inventories, traits, aggregates or allocations change.
+	//
+	// Policy rule: `berth:tree:update`.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /resource_providers/{uuid}/tree (the `TreeReplace` operationId).
+	TreeReplace(ctx context.Context, uuid string, params *TreeReplaceParams, body TreeReplaceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ProviderUsageList List the usages of a provider
 	//
@@ -1565,6 +6195,25 @@ func (c *Client) VersionList(ctx context.Context, params *VersionListParams, req
 	return c.Client.Do(req)
 }
 
+// AggregateList List aggregates
+//
+// Returns pages of aggregates with the numbers of their providers. An aggregate stays in the list after its last provider has left it. `GET /resource_providers?member_of=` lists the members of an aggregate.
+//
+// Policy rule: `berth:aggregates:list`.
+//
+// Corresponds with GET /aggregates (the `AggregateList` operationId).
+func (c *Client) AggregateList(ctx context.Context, params *AggregateListParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAggregateListRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // CandidateList List allocation candidates
 //
 // Returns sets of allocations that satisfy a query. Candidates are not reserved: claiming one can fail if a concurrent claim uses its capacity. The list is empty if no candidate satisfies the query.
@@ -1574,6 +6223,48 @@ func (c *Client) VersionList(ctx context.Context, params *VersionListParams, req
 // Corresponds with GET /allocation_candidates (the `CandidateList` operationId).
 func (c *Client) CandidateList(ctx context.Context, params *CandidateListParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCandidateListRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CandidateSearchWithBody Search allocation candidates
+//
+// Returns the response of `GET /allocation_candidates` to the same query, without a limit on the length of a URL. The request changes nothing.
+//
+// Policy rule: `placement:allocation_candidates:list`.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /allocation_candidates (the `CandidateSearch` operationId).
+func (c *Client) CandidateSearchWithBody(ctx context.Context, params *CandidateSearchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCandidateSearchRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CandidateSearch Search allocation candidates
+//
+// Returns the response of `GET /allocation_candidates` to the same query, without a limit on the length of a URL. The request changes nothing.
+//
+// Policy rule: `placement:allocation_candidates:list`.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /allocation_candidates (the `CandidateSearch` operationId).
+func (c *Client) CandidateSearch(ctx context.Context, params *CandidateSearchParams, body CandidateSearchJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCandidateSearchRequest(c.Server, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -1628,7 +6319,7 @@ func (c *Client) AllocationReplaceMany(ctx context.Context, params *AllocationRe
 
 // AllocationDelete Delete a consumer's allocations
 //
-// The request compares no generation and changes no provider generation.
+// The request compares a consumer generation in the query string and changes no provider generation.
 //
 // Policy rule: `placement:allocations:delete`.
 //
@@ -1652,6 +6343,48 @@ func (c *Client) AllocationDelete(ctx context.Context, consumerUUID string, para
 // Corresponds with GET /allocations/{consumer_uuid} (the `AllocationList` operationId).
 func (c *Client) AllocationList(ctx context.Context, consumerUUID string, params *AllocationListParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewAllocationListRequest(c.Server, consumerUUID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AllocationPatchWithBody Change some of a consumer's allocations
+//
+// A JSON merge patch (RFC 7396). It checks only amounts that change. Removing the last allocation deletes the consumer, and the response has no allocations. A patch that changes nothing increments no generation.
+//
+// Policy rule: `placement:allocations:update`.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /allocations/{consumer_uuid} (the `AllocationPatch` operationId).
+func (c *Client) AllocationPatchWithBody(ctx context.Context, consumerUUID string, params *AllocationPatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAllocationPatchRequestWithBody(c.Server, consumerUUID, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AllocationPatchWithApplicationMergePatchPlusJSONBody Change some of a consumer's allocations
+//
+// A JSON merge patch (RFC 7396). It checks only amounts that change. Removing the last allocation deletes the consumer, and the response has no allocations. A patch that changes nothing increments no generation.
+//
+// Policy rule: `placement:allocations:update`.
+//
+// Takes a body of the `application/merge-patch+json` content type.
+//
+// Corresponds with PATCH /allocations/{consumer_uuid} (the `AllocationPatch` operationId).
+func (c *Client) AllocationPatchWithApplicationMergePatchPlusJSONBody(ctx context.Context, consumerUUID string, params *AllocationPatchParams, body AllocationPatchApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAllocationPatchRequestWithApplicationMergePatchPlusJSONBody(c.Server, consumerUUID, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -1694,6 +6427,227 @@ func (c *Client) AllocationReplaceWithBody(ctx context.Context, consumerUUID str
 // Corresponds with PUT /allocations/{consumer_uuid} (the `AllocationReplace` operationId).
 func (c *Client) AllocationReplace(ctx context.Context, consumerUUID string, params *AllocationReplaceParams, body AllocationReplaceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewAllocationReplaceRequest(c.Server, consumerUUID, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CapacityShow Show sums of inventories
+//
+// Returns sums of inventories and usages by resource class: of all providers, of those that filters select, of each of some aggregates, or of each tree in pages. Requests with equal parameters share a response, which can be 15 seconds old.
+//
+// Policy rule: `berth:capacity:show`.
+//
+// Corresponds with GET /capacity (the `CapacityShow` operationId).
+func (c *Client) CapacityShow(ctx context.Context, params *CapacityShowParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCapacityShowRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CapacityFitWithBody Count how many more of something fit
+//
+// Counts for how many members, which all ask the same query, there are places that hold together, as things are or with other hardware. The request changes nothing. A caller may have two of these requests running on a server; a third is 503 with the code `berth.capacity.busy`.
+//
+// Policy rule: `berth:capacity:show`.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /capacity (the `CapacityFit` operationId).
+func (c *Client) CapacityFitWithBody(ctx context.Context, params *CapacityFitParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCapacityFitRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CapacityFit Count how many more of something fit
+//
+// Counts for how many members, which all ask the same query, there are places that hold together, as things are or with other hardware. The request changes nothing. A caller may have two of these requests running on a server; a third is 503 with the code `berth.capacity.busy`.
+//
+// Policy rule: `berth:capacity:show`.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /capacity (the `CapacityFit` operationId).
+func (c *Client) CapacityFit(ctx context.Context, params *CapacityFitParams, body CapacityFitJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCapacityFitRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ClaimCreateWithBody Find a place for consumers and claim it
+//
+// Searches allocation candidates and claims one of them, as if both happened at one moment. With `candidates` it claims the first of them that fits.
+//
+// Policy rule: `berth:claims:create`.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /claims (the `ClaimCreate` operationId).
+func (c *Client) ClaimCreateWithBody(ctx context.Context, params *ClaimCreateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewClaimCreateRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ClaimCreate Find a place for consumers and claim it
+//
+// Searches allocation candidates and claims one of them, as if both happened at one moment. With `candidates` it claims the first of them that fits.
+//
+// Policy rule: `berth:claims:create`.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /claims (the `ClaimCreate` operationId).
+func (c *Client) ClaimCreate(ctx context.Context, params *ClaimCreateParams, body ClaimCreateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewClaimCreateRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ConsumerList List consumers
+//
+// Returns pages of consumers that pass all filters. `resource_provider`, `in_tree`, `resource_class` and `trait` hold for one and the same allocation. Unknown names match nothing. A page ends after 5,000 consumers that it has looked at: it can be short or empty and still have a link to the next one. Parameters must not be repeated. The policy rule has the target `project_id`; `include=allocations`, `resource_provider`, `in_tree` and `trait` also need the rule of `GET /allocations/{consumer_uuid}`.
+//
+// Policy rule: `berth:consumers:list`.
+//
+// Corresponds with GET /consumers (the `ConsumerList` operationId).
+func (c *Client) ConsumerList(ctx context.Context, params *ConsumerListParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewConsumerListRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ConsumerShow Show a consumer
+//
+// Returns a consumer with all its allocations. Unlike the allocations of a consumer, a consumer that does not exist is an error.
+//
+// Policy rule: `berth:consumers:show`.
+//
+// Corresponds with GET /consumers/{consumer_uuid} (the `ConsumerShow` operationId).
+func (c *Client) ConsumerShow(ctx context.Context, consumerUUID string, params *ConsumerShowParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewConsumerShowRequest(c.Server, consumerUUID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ExplanationList List queries without a result
+//
+// Returns pages of queries that found nothing, with the summaries of their explanations. Equal queries of five minutes are one element. Servers keep them for a limited time.
+//
+// Policy rule: `berth:explanations:list`.
+//
+// Corresponds with GET /explanations (the `ExplanationList` operationId).
+func (c *Client) ExplanationList(ctx context.Context, params *ExplanationListParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewExplanationListRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ExplanationShow Explain a query without a result
+//
+// Returns the recorded requests with a request id, or else those with it as their global request id: at most 100, oldest first. A query that is not explained yet is explained now, with the state of the cloud at this time.
+//
+// Policy rule: `berth:explanations:show`.
+//
+// Corresponds with GET /explanations/{request_id} (the `ExplanationShow` operationId).
+func (c *Client) ExplanationShow(ctx context.Context, requestID string, params *ExplanationShowParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewExplanationShowRequest(c.Server, requestID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReshapePatchWithBody Change some inventories and allocations atomically
+//
+// Merge patches (RFC 7396) of inventories and allocations. New inventories are written before the allocations, and removed ones after them. Each generation that changes is incremented once.
+//
+// Policy rule: `placement:reshaper:reshape`.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /reshaper (the `ReshapePatch` operationId).
+func (c *Client) ReshapePatchWithBody(ctx context.Context, params *ReshapePatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReshapePatchRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReshapePatchWithApplicationMergePatchPlusJSONBody Change some inventories and allocations atomically
+//
+// Merge patches (RFC 7396) of inventories and allocations. New inventories are written before the allocations, and removed ones after them. Each generation that changes is incremented once.
+//
+// Policy rule: `placement:reshaper:reshape`.
+//
+// Takes a body of the `application/merge-patch+json` content type.
+//
+// Corresponds with PATCH /reshaper (the `ReshapePatch` operationId).
+func (c *Client) ReshapePatchWithApplicationMergePatchPlusJSONBody(ctx context.Context, params *ReshapePatchParams, body ReshapePatchApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReshapePatchRequestWithApplicationMergePatchPlusJSONBody(c.Server, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -1856,7 +6810,7 @@ func (c *Client) ResourceClassEnsure(ctx context.Context, name string, params *R
 
 // ProviderList List resource providers
 //
-// A listed provider satisfies all filters. The list is not paged; the server streams it while it reads the rows.
+// A listed provider satisfies all filters. Without `limit` the list is not paged; the server streams it while it reads the rows. A page with a filter can be short or empty and still have a link to the next one.
 //
 // Policy rule: `placement:resource_providers:list`.
 //
@@ -1949,7 +6903,7 @@ func (c *Client) ProviderShow(ctx context.Context, uuid string, params *Provider
 
 // ProviderUpdateWithBody Rename or re-parent a resource provider
 //
-// The generation is neither compared nor incremented. Re-parenting moves the whole subtree; before 1.37 only roots can be re-parented.
+// A generation in the request is compared; none is incremented. Re-parenting moves the whole subtree.
 //
 // Policy rule: `placement:resource_providers:update`.
 //
@@ -1970,7 +6924,7 @@ func (c *Client) ProviderUpdateWithBody(ctx context.Context, uuid string, params
 
 // ProviderUpdate Rename or re-parent a resource provider
 //
-// The generation is neither compared nor incremented. Re-parenting moves the whole subtree; before 1.37 only roots can be re-parented.
+// A generation in the request is compared; none is incremented. Re-parenting moves the whole subtree.
 //
 // Policy rule: `placement:resource_providers:update`.
 //
@@ -1996,6 +6950,48 @@ func (c *Client) ProviderUpdate(ctx context.Context, uuid string, params *Provid
 // Corresponds with GET /resource_providers/{uuid}/aggregates (the `ProviderAggregateList` operationId).
 func (c *Client) ProviderAggregateList(ctx context.Context, uuid string, params *ProviderAggregateListParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewProviderAggregateListRequest(c.Server, uuid, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ProviderAggregatePatchWithBody Add a provider to aggregates and remove it from others
+//
+// A JSON merge patch (RFC 7396); the set is an object whose members are the elements. A patch that changes nothing does not increment the generation.
+//
+// Policy rule: `placement:resource_providers:aggregates:update`.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /resource_providers/{uuid}/aggregates (the `ProviderAggregatePatch` operationId).
+func (c *Client) ProviderAggregatePatchWithBody(ctx context.Context, uuid string, params *ProviderAggregatePatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewProviderAggregatePatchRequestWithBody(c.Server, uuid, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ProviderAggregatePatchWithApplicationMergePatchPlusJSONBody Add a provider to aggregates and remove it from others
+//
+// A JSON merge patch (RFC 7396); the set is an object whose members are the elements. A patch that changes nothing does not increment the generation.
+//
+// Policy rule: `placement:resource_providers:aggregates:update`.
+//
+// Takes a body of the `application/merge-patch+json` content type.
+//
+// Corresponds with PATCH /resource_providers/{uuid}/aggregates (the `ProviderAggregatePatch` operationId).
+func (c *Client) ProviderAggregatePatchWithApplicationMergePatchPlusJSONBody(ctx context.Context, uuid string, params *ProviderAggregatePatchParams, body ProviderAggregatePatchApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewProviderAggregatePatchRequestWithApplicationMergePatchPlusJSONBody(c.Server, uuid, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -2101,9 +7097,51 @@ func (c *Client) InventoryList(ctx context.Context, uuid string, params *Invento
 	return c.Client.Do(req)
 }
 
+// InventoryPatchWithBody Change some of a provider's inventories
+//
+// A JSON merge patch (RFC 7396). A class that the provider has keeps the members that are not sent. A patch that changes nothing does not increment the generation.
+//
+// Policy rule: `placement:resource_providers:inventories:update`.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /resource_providers/{uuid}/inventories (the `InventoryPatch` operationId).
+func (c *Client) InventoryPatchWithBody(ctx context.Context, uuid string, params *InventoryPatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewInventoryPatchRequestWithBody(c.Server, uuid, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// InventoryPatchWithApplicationMergePatchPlusJSONBody Change some of a provider's inventories
+//
+// A JSON merge patch (RFC 7396). A class that the provider has keeps the members that are not sent. A patch that changes nothing does not increment the generation.
+//
+// Policy rule: `placement:resource_providers:inventories:update`.
+//
+// Takes a body of the `application/merge-patch+json` content type.
+//
+// Corresponds with PATCH /resource_providers/{uuid}/inventories (the `InventoryPatch` operationId).
+func (c *Client) InventoryPatchWithApplicationMergePatchPlusJSONBody(ctx context.Context, uuid string, params *InventoryPatchParams, body InventoryPatchApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewInventoryPatchRequestWithApplicationMergePatchPlusJSONBody(c.Server, uuid, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // InventoryCreateWithBody Add a class to a provider's inventories
 //
-// A generation in the request is ignored.
+// A generation in the request is compared.
 //
 // Policy rule: `placement:resource_providers:inventories:create`.
 //
@@ -2124,7 +7162,7 @@ func (c *Client) InventoryCreateWithBody(ctx context.Context, uuid string, param
 
 // InventoryCreate Add a class to a provider's inventories
 //
-// A generation in the request is ignored.
+// A generation in the request is compared.
 //
 // Policy rule: `placement:resource_providers:inventories:create`.
 //
@@ -2295,6 +7333,48 @@ func (c *Client) ProviderTraitList(ctx context.Context, uuid string, params *Pro
 	return c.Client.Do(req)
 }
 
+// ProviderTraitPatchWithBody Add and remove traits of a provider
+//
+// A JSON merge patch (RFC 7396); the set is an object whose members are the elements. A patch that changes nothing does not increment the generation.
+//
+// Policy rule: `placement:resource_providers:traits:update`.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /resource_providers/{uuid}/traits (the `ProviderTraitPatch` operationId).
+func (c *Client) ProviderTraitPatchWithBody(ctx context.Context, uuid string, params *ProviderTraitPatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewProviderTraitPatchRequestWithBody(c.Server, uuid, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ProviderTraitPatchWithApplicationMergePatchPlusJSONBody Add and remove traits of a provider
+//
+// A JSON merge patch (RFC 7396); the set is an object whose members are the elements. A patch that changes nothing does not increment the generation.
+//
+// Policy rule: `placement:resource_providers:traits:update`.
+//
+// Takes a body of the `application/merge-patch+json` content type.
+//
+// Corresponds with PATCH /resource_providers/{uuid}/traits (the `ProviderTraitPatch` operationId).
+func (c *Client) ProviderTraitPatchWithApplicationMergePatchPlusJSONBody(ctx context.Context, uuid string, params *ProviderTraitPatchParams, body ProviderTraitPatchApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewProviderTraitPatchRequestWithApplicationMergePatchPlusJSONBody(c.Server, uuid, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ProviderTraitReplaceWithBody Replace a provider's traits
 //
 // The generation is incremented only if the set of traits changes.
@@ -2327,6 +7407,67 @@ func (c *Client) ProviderTraitReplaceWithBody(ctx context.Context, uuid string, 
 // Corresponds with PUT /resource_providers/{uuid}/traits (the `ProviderTraitReplace` operationId).
 func (c *Client) ProviderTraitReplace(ctx context.Context, uuid string, params *ProviderTraitReplaceParams, body ProviderTraitReplaceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewProviderTraitReplaceRequest(c.Server, uuid, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// TreeShow Show a provider tree
+//
+// Returns the tree of any of its providers, as it was at one moment. Each included part also needs the rule of the request that returns it for one provider or consumer.
+//
+// Policy rule: `berth:tree:show`.
+//
+// Corresponds with GET /resource_providers/{uuid}/tree (the `TreeShow` operationId).
+func (c *Client) TreeShow(ctx context.Context, uuid string, params *TreeShowParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewTreeShowRequest(c.Server, uuid, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// TreeReplaceWithBody Create, change and delete providers of a tree
+//
+// Atomic. Providers of the tree that the request does not name stay. A request that describes what is there changes nothing, whatever its generations. The generation of a provider is incremented once if its inventories, traits, aggregates or allocations change.
+//
+// Policy rule: `berth:tree:update`.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /resource_providers/{uuid}/tree (the `TreeReplace` operationId).
+func (c *Client) TreeReplaceWithBody(ctx context.Context, uuid string, params *TreeReplaceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewTreeReplaceRequestWithBody(c.Server, uuid, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// TreeReplace Create, change and delete providers of a tree
+//
+// Atomic. Providers of the tree that the request does not name stay. A request that describes what is there changes nothing, whatever its generations. The generation of a provider is incremented once if its inventories, traits, aggregates or allocations change.
+//
+// Policy rule: `berth:tree:update`.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /resource_providers/{uuid}/tree (the `TreeReplace` operationId).
+func (c *Client) TreeReplace(ctx context.Context, uuid string, params *TreeReplaceParams, body TreeReplaceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewTreeReplaceRequest(c.Server, uuid, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -2481,6 +7622,133 @@ func NewVersionListRequest(server string, params *VersionListParams) (*http.Requ
 	return req, nil
 }
 
+// NewAggregateListRequest constructs an http.Request for the AggregateList method
+func NewAggregateListRequest(server string, params *AggregateListParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/aggregates")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.UUID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "uuid", *params.UUID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.ResourceProvider != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "resource_provider", *params.ResourceProvider, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "uuid"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Marker != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "marker", *params.Marker, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Sort != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "sort", *params.Sort, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Fields != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "fields", *params.Fields, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "OpenStack-API-Version", params.OpenStackAPIVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("OpenStack-API-Version", headerParam0)
+
+	}
+
+	return req, nil
+}
+
 // NewCandidateListRequest constructs an http.Request for the CandidateList method
 func NewCandidateListRequest(server string, params *CandidateListParams) (*http.Request, error) {
 	var err error
@@ -2605,6 +7873,90 @@ func NewCandidateListRequest(server string, params *CandidateListParams) (*http.
 
 		}
 
+		if params.RootMemberOf != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "root_member_of", params.RootMemberOf, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.NotInTree != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "not_in_tree", params.NotInTree, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Isolate != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "isolate", params.Isolate, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.CanSplit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "can_split", params.CanSplit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Order != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "order", *params.Order, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.LimitPerTree != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit_per_tree", *params.LimitPerTree, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Explain != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "explain", *params.Explain, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.Groups != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "groups", params.Groups, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "object", Format: ""}); err != nil {
@@ -2627,6 +7979,59 @@ func NewCandidateListRequest(server string, params *CandidateListParams) (*http.
 	if err != nil {
 		return nil, err
 	}
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "OpenStack-API-Version", params.OpenStackAPIVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("OpenStack-API-Version", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewCandidateSearchRequest calls the generic CandidateSearch builder with application/json body
+func NewCandidateSearchRequest(server string, params *CandidateSearchParams, body CandidateSearchJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCandidateSearchRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCandidateSearchRequestWithBody constructs an http.Request for the CandidateSearch method, with any body, and a specified content type
+func NewCandidateSearchRequestWithBody(server string, params *CandidateSearchParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/allocation_candidates")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	if params != nil {
 
@@ -2674,6 +8079,33 @@ func NewAllocationReplaceManyRequestWithBody(server string, params *AllocationRe
 		return nil, err
 	}
 
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "dry_run", *params.DryRun, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
 	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
 	if err != nil {
 		return nil, err
@@ -2683,14 +8115,36 @@ func NewAllocationReplaceManyRequestWithBody(server string, params *AllocationRe
 
 	if params != nil {
 
-		var headerParam0 string
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
 
-		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "OpenStack-API-Version", params.OpenStackAPIVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+		if params.IdempotencyLifetime != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Lifetime", *params.IdempotencyLifetime, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int32"})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Lifetime", headerParam1)
+		}
+
+		var headerParam2 string
+
+		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "OpenStack-API-Version", params.OpenStackAPIVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("OpenStack-API-Version", headerParam0)
+		req.Header.Set("OpenStack-API-Version", headerParam2)
 
 	}
 
@@ -2721,6 +8175,45 @@ func NewAllocationDeleteRequest(server string, consumerUUID string, params *Allo
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ConsumerGeneration != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "consumer_generation", *params.ConsumerGeneration, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "dry_run", *params.DryRun, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
@@ -2791,6 +8284,93 @@ func NewAllocationListRequest(server string, consumerUUID string, params *Alloca
 	return req, nil
 }
 
+// NewAllocationPatchRequestWithApplicationMergePatchPlusJSONBody calls the generic AllocationPatch builder with application/merge-patch+json body
+func NewAllocationPatchRequestWithApplicationMergePatchPlusJSONBody(server string, consumerUUID string, params *AllocationPatchParams, body AllocationPatchApplicationMergePatchPlusJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewAllocationPatchRequestWithBody(server, consumerUUID, params, "application/merge-patch+json", bodyReader)
+}
+
+// NewAllocationPatchRequestWithBody constructs an http.Request for the AllocationPatch method, with any body, and a specified content type
+func NewAllocationPatchRequestWithBody(server string, consumerUUID string, params *AllocationPatchParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "consumer_uuid", consumerUUID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/allocations/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "dry_run", *params.DryRun, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "OpenStack-API-Version", params.OpenStackAPIVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("OpenStack-API-Version", headerParam0)
+
+	}
+
+	return req, nil
+}
+
 // NewAllocationReplaceRequest calls the generic AllocationReplace builder with application/json body
 func NewAllocationReplaceRequest(server string, consumerUUID string, params *AllocationReplaceParams, body AllocationReplaceJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -2828,6 +8408,33 @@ func NewAllocationReplaceRequestWithBody(server string, consumerUUID string, par
 		return nil, err
 	}
 
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "dry_run", *params.DryRun, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
 	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
 	if err != nil {
 		return nil, err
@@ -2845,6 +8452,930 @@ func NewAllocationReplaceRequestWithBody(server string, consumerUUID string, par
 		}
 
 		req.Header.Set("OpenStack-API-Version", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewCapacityShowRequest constructs an http.Request for the CapacityShow method
+func NewCapacityShowRequest(server string, params *CapacityShowParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/capacity")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ResourceClass != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "resource_class", *params.ResourceClass, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Required != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "required", params.Required, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.MemberOf != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "member_of", params.MemberOf, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.InTree != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "in_tree", *params.InTree, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "uuid"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.GroupBy != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "group_by", *params.GroupBy, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Aggregate != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "aggregate", *params.Aggregate, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Unit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "unit", *params.Unit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Marker != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "marker", *params.Marker, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "OpenStack-API-Version", params.OpenStackAPIVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("OpenStack-API-Version", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewCapacityFitRequest calls the generic CapacityFit builder with application/json body
+func NewCapacityFitRequest(server string, params *CapacityFitParams, body CapacityFitJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCapacityFitRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCapacityFitRequestWithBody constructs an http.Request for the CapacityFit method, with any body, and a specified content type
+func NewCapacityFitRequestWithBody(server string, params *CapacityFitParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/capacity")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "OpenStack-API-Version", params.OpenStackAPIVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("OpenStack-API-Version", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewClaimCreateRequest calls the generic ClaimCreate builder with application/json body
+func NewClaimCreateRequest(server string, params *ClaimCreateParams, body ClaimCreateJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewClaimCreateRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewClaimCreateRequestWithBody constructs an http.Request for the ClaimCreate method, with any body, and a specified content type
+func NewClaimCreateRequestWithBody(server string, params *ClaimCreateParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/claims")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "dry_run", *params.DryRun, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+		if params.IdempotencyLifetime != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Lifetime", *params.IdempotencyLifetime, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int32"})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Lifetime", headerParam1)
+		}
+
+		var headerParam2 string
+
+		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "OpenStack-API-Version", params.OpenStackAPIVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("OpenStack-API-Version", headerParam2)
+
+	}
+
+	return req, nil
+}
+
+// NewConsumerListRequest constructs an http.Request for the ConsumerList method
+func NewConsumerListRequest(server string, params *ConsumerListParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/consumers")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.UUID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "uuid", *params.UUID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.ProjectID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "project_id", *params.ProjectID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.UserID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "user_id", *params.UserID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.ConsumerType != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "consumer_type", *params.ConsumerType, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.ResourceProvider != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "resource_provider", *params.ResourceProvider, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.InTree != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "in_tree", *params.InTree, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "uuid"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.ResourceClass != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "resource_class", *params.ResourceClass, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Trait != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "trait", *params.Trait, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.CreatedBefore != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "created_before", *params.CreatedBefore, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.CreatedAfter != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "created_after", *params.CreatedAfter, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.UpdatedBefore != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "updated_before", *params.UpdatedBefore, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.UpdatedAfter != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "updated_after", *params.UpdatedAfter, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Include != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "include", *params.Include, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Marker != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "marker", *params.Marker, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Sort != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "sort", *params.Sort, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Fields != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "fields", *params.Fields, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Q != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "q", *params.Q, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Total != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "total", *params.Total, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "OpenStack-API-Version", params.OpenStackAPIVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("OpenStack-API-Version", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewConsumerShowRequest constructs an http.Request for the ConsumerShow method
+func NewConsumerShowRequest(server string, consumerUUID string, params *ConsumerShowParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "consumer_uuid", consumerUUID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/consumers/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "OpenStack-API-Version", params.OpenStackAPIVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("OpenStack-API-Version", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewExplanationListRequest constructs an http.Request for the ExplanationList method
+func NewExplanationListRequest(server string, params *ExplanationListParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/explanations")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Kind != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "kind", *params.Kind, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Reason != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "reason", *params.Reason, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Since != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "since", *params.Since, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Sort != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "sort", *params.Sort, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Marker != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "marker", *params.Marker, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "OpenStack-API-Version", params.OpenStackAPIVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("OpenStack-API-Version", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewExplanationShowRequest constructs an http.Request for the ExplanationShow method
+func NewExplanationShowRequest(server string, requestID string, params *ExplanationShowParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "request_id", requestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/explanations/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "OpenStack-API-Version", params.OpenStackAPIVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("OpenStack-API-Version", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewReshapePatchRequestWithApplicationMergePatchPlusJSONBody calls the generic ReshapePatch builder with application/merge-patch+json body
+func NewReshapePatchRequestWithApplicationMergePatchPlusJSONBody(server string, params *ReshapePatchParams, body ReshapePatchApplicationMergePatchPlusJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReshapePatchRequestWithBody(server, params, "application/merge-patch+json", bodyReader)
+}
+
+// NewReshapePatchRequestWithBody constructs an http.Request for the ReshapePatch method, with any body, and a specified content type
+func NewReshapePatchRequestWithBody(server string, params *ReshapePatchParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/reshaper")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "dry_run", *params.DryRun, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+		if params.IdempotencyLifetime != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Lifetime", *params.IdempotencyLifetime, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int32"})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Lifetime", headerParam1)
+		}
+
+		var headerParam2 string
+
+		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "OpenStack-API-Version", params.OpenStackAPIVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("OpenStack-API-Version", headerParam2)
 
 	}
 
@@ -2881,6 +9412,33 @@ func NewReshapeRequestWithBody(server string, params *ReshapeParams, contentType
 		return nil, err
 	}
 
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "dry_run", *params.DryRun, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
 	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
 	if err != nil {
 		return nil, err
@@ -2890,14 +9448,36 @@ func NewReshapeRequestWithBody(server string, params *ReshapeParams, contentType
 
 	if params != nil {
 
-		var headerParam0 string
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
 
-		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "OpenStack-API-Version", params.OpenStackAPIVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+		if params.IdempotencyLifetime != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Lifetime", *params.IdempotencyLifetime, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int32"})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Lifetime", headerParam1)
+		}
+
+		var headerParam2 string
+
+		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "OpenStack-API-Version", params.OpenStackAPIVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("OpenStack-API-Version", headerParam0)
+		req.Header.Set("OpenStack-API-Version", headerParam2)
 
 	}
 
@@ -2974,6 +9554,33 @@ func NewResourceClassCreateRequestWithBody(server string, params *ResourceClassC
 		return nil, err
 	}
 
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "dry_run", *params.DryRun, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
 	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
 	if err != nil {
 		return nil, err
@@ -3021,6 +9628,33 @@ func NewResourceClassDeleteRequest(server string, name string, params *ResourceC
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "dry_run", *params.DryRun, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
@@ -3115,6 +9749,33 @@ func NewResourceClassEnsureRequest(server string, name string, params *ResourceC
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "dry_run", *params.DryRun, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodPut, queryURL.String(), nil)
@@ -3238,6 +9899,90 @@ func NewProviderListRequest(server string, params *ProviderListParams) (*http.Re
 
 		}
 
+		if params.Include != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "include", *params.Include, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Marker != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "marker", *params.Marker, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Sort != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "sort", *params.Sort, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Fields != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "fields", *params.Fields, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Q != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "q", *params.Q, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Total != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "total", *params.Total, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if encoded := queryValues.Encode(); encoded != "" {
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
@@ -3295,6 +10040,33 @@ func NewProviderCreateRequestWithBody(server string, params *ProviderCreateParam
 		return nil, err
 	}
 
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "dry_run", *params.DryRun, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
 	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
 	if err != nil {
 		return nil, err
@@ -3342,6 +10114,45 @@ func NewProviderDeleteRequest(server string, uuid string, params *ProviderDelete
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ResourceProviderGeneration != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "resource_provider_generation", *params.ResourceProviderGeneration, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "dry_run", *params.DryRun, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
@@ -3449,6 +10260,33 @@ func NewProviderUpdateRequestWithBody(server string, uuid string, params *Provid
 		return nil, err
 	}
 
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "dry_run", *params.DryRun, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
 	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
 	if err != nil {
 		return nil, err
@@ -3519,6 +10357,93 @@ func NewProviderAggregateListRequest(server string, uuid string, params *Provide
 	return req, nil
 }
 
+// NewProviderAggregatePatchRequestWithApplicationMergePatchPlusJSONBody calls the generic ProviderAggregatePatch builder with application/merge-patch+json body
+func NewProviderAggregatePatchRequestWithApplicationMergePatchPlusJSONBody(server string, uuid string, params *ProviderAggregatePatchParams, body ProviderAggregatePatchApplicationMergePatchPlusJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewProviderAggregatePatchRequestWithBody(server, uuid, params, "application/merge-patch+json", bodyReader)
+}
+
+// NewProviderAggregatePatchRequestWithBody constructs an http.Request for the ProviderAggregatePatch method, with any body, and a specified content type
+func NewProviderAggregatePatchRequestWithBody(server string, uuid string, params *ProviderAggregatePatchParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "uuid", uuid, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/resource_providers/%s/aggregates", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "dry_run", *params.DryRun, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "OpenStack-API-Version", params.OpenStackAPIVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("OpenStack-API-Version", headerParam0)
+
+	}
+
+	return req, nil
+}
+
 // NewProviderAggregateReplaceRequest calls the generic ProviderAggregateReplace builder with application/json body
 func NewProviderAggregateReplaceRequest(server string, uuid string, params *ProviderAggregateReplaceParams, body ProviderAggregateReplaceJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -3554,6 +10479,33 @@ func NewProviderAggregateReplaceRequestWithBody(server string, uuid string, para
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "dry_run", *params.DryRun, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
@@ -3652,6 +10604,45 @@ func NewInventoryClearRequest(server string, uuid string, params *InventoryClear
 		return nil, err
 	}
 
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ResourceProviderGeneration != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "resource_provider_generation", *params.ResourceProviderGeneration, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "dry_run", *params.DryRun, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
 	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
@@ -3720,6 +10711,93 @@ func NewInventoryListRequest(server string, uuid string, params *InventoryListPa
 	return req, nil
 }
 
+// NewInventoryPatchRequestWithApplicationMergePatchPlusJSONBody calls the generic InventoryPatch builder with application/merge-patch+json body
+func NewInventoryPatchRequestWithApplicationMergePatchPlusJSONBody(server string, uuid string, params *InventoryPatchParams, body InventoryPatchApplicationMergePatchPlusJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewInventoryPatchRequestWithBody(server, uuid, params, "application/merge-patch+json", bodyReader)
+}
+
+// NewInventoryPatchRequestWithBody constructs an http.Request for the InventoryPatch method, with any body, and a specified content type
+func NewInventoryPatchRequestWithBody(server string, uuid string, params *InventoryPatchParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "uuid", uuid, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/resource_providers/%s/inventories", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "dry_run", *params.DryRun, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "OpenStack-API-Version", params.OpenStackAPIVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("OpenStack-API-Version", headerParam0)
+
+	}
+
+	return req, nil
+}
+
 // NewInventoryCreateRequest calls the generic InventoryCreate builder with application/json body
 func NewInventoryCreateRequest(server string, uuid string, params *InventoryCreateParams, body InventoryCreateJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -3755,6 +10833,33 @@ func NewInventoryCreateRequestWithBody(server string, uuid string, params *Inven
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "dry_run", *params.DryRun, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
@@ -3817,6 +10922,33 @@ func NewInventoryReplaceRequestWithBody(server string, uuid string, params *Inve
 		return nil, err
 	}
 
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "dry_run", *params.DryRun, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
 	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
 	if err != nil {
 		return nil, err
@@ -3871,6 +11003,45 @@ func NewInventoryDeleteRequest(server string, uuid string, resourceClass string,
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ResourceProviderGeneration != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "resource_provider_generation", *params.ResourceProviderGeneration, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "dry_run", *params.DryRun, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
@@ -3992,6 +11163,33 @@ func NewInventoryUpdateRequestWithBody(server string, uuid string, resourceClass
 		return nil, err
 	}
 
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "dry_run", *params.DryRun, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
 	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
 	if err != nil {
 		return nil, err
@@ -4039,6 +11237,45 @@ func NewProviderTraitClearRequest(server string, uuid string, params *ProviderTr
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ResourceProviderGeneration != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "resource_provider_generation", *params.ResourceProviderGeneration, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "dry_run", *params.DryRun, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
@@ -4109,6 +11346,93 @@ func NewProviderTraitListRequest(server string, uuid string, params *ProviderTra
 	return req, nil
 }
 
+// NewProviderTraitPatchRequestWithApplicationMergePatchPlusJSONBody calls the generic ProviderTraitPatch builder with application/merge-patch+json body
+func NewProviderTraitPatchRequestWithApplicationMergePatchPlusJSONBody(server string, uuid string, params *ProviderTraitPatchParams, body ProviderTraitPatchApplicationMergePatchPlusJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewProviderTraitPatchRequestWithBody(server, uuid, params, "application/merge-patch+json", bodyReader)
+}
+
+// NewProviderTraitPatchRequestWithBody constructs an http.Request for the ProviderTraitPatch method, with any body, and a specified content type
+func NewProviderTraitPatchRequestWithBody(server string, uuid string, params *ProviderTraitPatchParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "uuid", uuid, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/resource_providers/%s/traits", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "dry_run", *params.DryRun, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "OpenStack-API-Version", params.OpenStackAPIVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("OpenStack-API-Version", headerParam0)
+
+	}
+
+	return req, nil
+}
+
 // NewProviderTraitReplaceRequest calls the generic ProviderTraitReplace builder with application/json body
 func NewProviderTraitReplaceRequest(server string, uuid string, params *ProviderTraitReplaceParams, body ProviderTraitReplaceJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -4144,6 +11468,194 @@ func NewProviderTraitReplaceRequestWithBody(server string, uuid string, params *
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "dry_run", *params.DryRun, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "OpenStack-API-Version", params.OpenStackAPIVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("OpenStack-API-Version", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewTreeShowRequest constructs an http.Request for the TreeShow method
+func NewTreeShowRequest(server string, uuid string, params *TreeShowParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "uuid", uuid, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/resource_providers/%s/tree", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Include != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "include", *params.Include, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "OpenStack-API-Version", params.OpenStackAPIVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("OpenStack-API-Version", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewTreeReplaceRequest calls the generic TreeReplace builder with application/json body
+func NewTreeReplaceRequest(server string, uuid string, params *TreeReplaceParams, body TreeReplaceJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewTreeReplaceRequestWithBody(server, uuid, params, "application/json", bodyReader)
+}
+
+// NewTreeReplaceRequestWithBody constructs an http.Request for the TreeReplace method, with any body, and a specified content type
+func NewTreeReplaceRequestWithBody(server string, uuid string, params *TreeReplaceParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "uuid", uuid, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/resource_providers/%s/tree", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "dry_run", *params.DryRun, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
@@ -4321,6 +11833,33 @@ func NewTraitDeleteRequest(server string, name string, params *TraitDeleteParams
 		return nil, err
 	}
 
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "dry_run", *params.DryRun, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
 	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
@@ -4413,6 +11952,33 @@ func NewTraitEnsureRequest(server string, name string, params *TraitEnsureParams
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "dry_run", *params.DryRun, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodPut, queryURL.String(), nil)
@@ -4576,6 +12142,17 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET / (the `VersionList` operationId).
 	VersionListWithResponse(ctx context.Context, params *VersionListParams, reqEditors ...RequestEditorFn) (*VersionListResponse, error)
 
+	// AggregateListWithResponse List aggregates
+	//
+	// Returns pages of aggregates with the numbers of their providers. An aggregate stays in the list after its last provider has left it. `GET /resource_providers?member_of=` lists the members of an aggregate.
+	//
+	// Policy rule: `berth:aggregates:list`.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /aggregates (the `AggregateList` operationId).
+	AggregateListWithResponse(ctx context.Context, params *AggregateListParams, reqEditors ...RequestEditorFn) (*AggregateListResponse, error)
+
 	// CandidateListWithResponse List allocation candidates
 	//
 	// Returns sets of allocations that satisfy a query. Candidates are not reserved: claiming one can fail if a concurrent claim uses its capacity. The list is empty if no candidate satisfies the query.
@@ -4586,6 +12163,28 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /allocation_candidates (the `CandidateList` operationId).
 	CandidateListWithResponse(ctx context.Context, params *CandidateListParams, reqEditors ...RequestEditorFn) (*CandidateListResponse, error)
+
+	// CandidateSearchWithBodyWithResponse Search allocation candidates
+	//
+	// Returns the response of `GET /allocation_candidates` to the same query, without a limit on the length of a URL. The request changes nothing.
+	//
+	// Policy rule: `placement:allocation_candidates:list`.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /allocation_candidates (the `CandidateSearch` operationId).
+	CandidateSearchWithBodyWithResponse(ctx context.Context, params *CandidateSearchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CandidateSearchResponse, error)
+
+	// CandidateSearchWithResponse Search allocation candidates
+	//
+	// Returns the response of `GET /allocation_candidates` to the same query, without a limit on the length of a URL. The request changes nothing.
+	//
+	// Policy rule: `placement:allocation_candidates:list`.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /allocation_candidates (the `CandidateSearch` operationId).
+	CandidateSearchWithResponse(ctx context.Context, params *CandidateSearchParams, body CandidateSearchJSONRequestBody, reqEditors ...RequestEditorFn) (*CandidateSearchResponse, error)
 
 	// AllocationReplaceManyWithBodyWithResponse Replace the allocations of several consumers
 	//
@@ -4611,7 +12210,7 @@ type ClientWithResponsesInterface interface {
 
 	// AllocationDeleteWithResponse Delete a consumer's allocations
 	//
-	// The request compares no generation and changes no provider generation.
+	// The request compares a consumer generation in the query string and changes no provider generation.
 	//
 	// Policy rule: `placement:allocations:delete`.
 	//
@@ -4628,6 +12227,28 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /allocations/{consumer_uuid} (the `AllocationList` operationId).
 	AllocationListWithResponse(ctx context.Context, consumerUUID string, params *AllocationListParams, reqEditors ...RequestEditorFn) (*AllocationListResponse, error)
+
+	// AllocationPatchWithBodyWithResponse Change some of a consumer's allocations
+	//
+	// A JSON merge patch (RFC 7396). It checks only amounts that change. Removing the last allocation deletes the consumer, and the response has no allocations. A patch that changes nothing increments no generation.
+	//
+	// Policy rule: `placement:allocations:update`.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /allocations/{consumer_uuid} (the `AllocationPatch` operationId).
+	AllocationPatchWithBodyWithResponse(ctx context.Context, consumerUUID string, params *AllocationPatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AllocationPatchResponse, error)
+
+	// AllocationPatchWithApplicationMergePatchPlusJSONBodyWithResponse Change some of a consumer's allocations
+	//
+	// A JSON merge patch (RFC 7396). It checks only amounts that change. Removing the last allocation deletes the consumer, and the response has no allocations. A patch that changes nothing increments no generation.
+	//
+	// Policy rule: `placement:allocations:update`.
+	//
+	// Takes a body of the `application/merge-patch+json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /allocations/{consumer_uuid} (the `AllocationPatch` operationId).
+	AllocationPatchWithApplicationMergePatchPlusJSONBodyWithResponse(ctx context.Context, consumerUUID string, params *AllocationPatchParams, body AllocationPatchApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*AllocationPatchResponse, error)
 
 	// AllocationReplaceWithBodyWithResponse Replace a consumer's allocations
 	//
@@ -4650,6 +12271,127 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with PUT /allocations/{consumer_uuid} (the `AllocationReplace` operationId).
 	AllocationReplaceWithResponse(ctx context.Context, consumerUUID string, params *AllocationReplaceParams, body AllocationReplaceJSONRequestBody, reqEditors ...RequestEditorFn) (*AllocationReplaceResponse, error)
+
+	// CapacityShowWithResponse Show sums of inventories
+	//
+	// Returns sums of inventories and usages by resource class: of all providers, of those that filters select, of each of some aggregates, or of each tree in pages. Requests with equal parameters share a response, which can be 15 seconds old.
+	//
+	// Policy rule: `berth:capacity:show`.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /capacity (the `CapacityShow` operationId).
+	CapacityShowWithResponse(ctx context.Context, params *CapacityShowParams, reqEditors ...RequestEditorFn) (*CapacityShowResponse, error)
+
+	// CapacityFitWithBodyWithResponse Count how many more of something fit
+	//
+	// Counts for how many members, which all ask the same query, there are places that hold together, as things are or with other hardware. The request changes nothing. A caller may have two of these requests running on a server; a third is 503 with the code `berth.capacity.busy`.
+	//
+	// Policy rule: `berth:capacity:show`.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /capacity (the `CapacityFit` operationId).
+	CapacityFitWithBodyWithResponse(ctx context.Context, params *CapacityFitParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CapacityFitResponse, error)
+
+	// CapacityFitWithResponse Count how many more of something fit
+	//
+	// Counts for how many members, which all ask the same query, there are places that hold together, as things are or with other hardware. The request changes nothing. A caller may have two of these requests running on a server; a third is 503 with the code `berth.capacity.busy`.
+	//
+	// Policy rule: `berth:capacity:show`.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /capacity (the `CapacityFit` operationId).
+	CapacityFitWithResponse(ctx context.Context, params *CapacityFitParams, body CapacityFitJSONRequestBody, reqEditors ...RequestEditorFn) (*CapacityFitResponse, error)
+
+	// ClaimCreateWithBodyWithResponse Find a place for consumers and claim it
+	//
+	// Searches allocation candidates and claims one of them, as if both happened at one moment. With `candidates` it claims the first of them that fits.
+	//
+	// Policy rule: `berth:claims:create`.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /claims (the `ClaimCreate` operationId).
+	ClaimCreateWithBodyWithResponse(ctx context.Context, params *ClaimCreateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ClaimCreateResponse, error)
+
+	// ClaimCreateWithResponse Find a place for consumers and claim it
+	//
+	// Searches allocation candidates and claims one of them, as if both happened at one moment. With `candidates` it claims the first of them that fits.
+	//
+	// Policy rule: `berth:claims:create`.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /claims (the `ClaimCreate` operationId).
+	ClaimCreateWithResponse(ctx context.Context, params *ClaimCreateParams, body ClaimCreateJSONRequestBody, reqEditors ...RequestEditorFn) (*ClaimCreateResponse, error)
+
+	// ConsumerListWithResponse List consumers
+	//
+	// Returns pages of consumers that pass all filters. `resource_provider`, `in_tree`, `resource_class` and `trait` hold for one and the same allocation. Unknown names match nothing. A page ends after 5,000 consumers that it has looked at: it can be short or empty and still have a link to the next one. Parameters must not be repeated. The policy rule has the target `project_id`; `include=allocations`, `resource_provider`, `in_tree` and `trait` also need the rule of `GET /allocations/{consumer_uuid}`.
+	//
+	// Policy rule: `berth:consumers:list`.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /consumers (the `ConsumerList` operationId).
+	ConsumerListWithResponse(ctx context.Context, params *ConsumerListParams, reqEditors ...RequestEditorFn) (*ConsumerListResponse, error)
+
+	// ConsumerShowWithResponse Show a consumer
+	//
+	// Returns a consumer with all its allocations. Unlike the allocations of a consumer, a consumer that does not exist is an error.
+	//
+	// Policy rule: `berth:consumers:show`.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /consumers/{consumer_uuid} (the `ConsumerShow` operationId).
+	ConsumerShowWithResponse(ctx context.Context, consumerUUID string, params *ConsumerShowParams, reqEditors ...RequestEditorFn) (*ConsumerShowResponse, error)
+
+	// ExplanationListWithResponse List queries without a result
+	//
+	// Returns pages of queries that found nothing, with the summaries of their explanations. Equal queries of five minutes are one element. Servers keep them for a limited time.
+	//
+	// Policy rule: `berth:explanations:list`.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /explanations (the `ExplanationList` operationId).
+	ExplanationListWithResponse(ctx context.Context, params *ExplanationListParams, reqEditors ...RequestEditorFn) (*ExplanationListResponse, error)
+
+	// ExplanationShowWithResponse Explain a query without a result
+	//
+	// Returns the recorded requests with a request id, or else those with it as their global request id: at most 100, oldest first. A query that is not explained yet is explained now, with the state of the cloud at this time.
+	//
+	// Policy rule: `berth:explanations:show`.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /explanations/{request_id} (the `ExplanationShow` operationId).
+	ExplanationShowWithResponse(ctx context.Context, requestID string, params *ExplanationShowParams, reqEditors ...RequestEditorFn) (*ExplanationShowResponse, error)
+
+	// ReshapePatchWithBodyWithResponse Change some inventories and allocations atomically
+	//
+	// Merge patches (RFC 7396) of inventories and allocations. New inventories are written before the allocations, and removed ones after them. Each generation that changes is incremented once.
+	//
+	// Policy rule: `placement:reshaper:reshape`.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /reshaper (the `ReshapePatch` operationId).
+	ReshapePatchWithBodyWithResponse(ctx context.Context, params *ReshapePatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReshapePatchResponse, error)
+
+	// ReshapePatchWithApplicationMergePatchPlusJSONBodyWithResponse Change some inventories and allocations atomically
+	//
+	// Merge patches (RFC 7396) of inventories and allocations. New inventories are written before the allocations, and removed ones after them. Each generation that changes is incremented once.
+	//
+	// Policy rule: `placement:reshaper:reshape`.
+	//
+	// Takes a body of the `application/merge-patch+json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /reshaper (the `ReshapePatch` operationId).
+	ReshapePatchWithApplicationMergePatchPlusJSONBodyWithResponse(ctx context.Context, params *ReshapePatchParams, body ReshapePatchApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*ReshapePatchResponse, error)
 
 	// ReshapeWithBodyWithResponse Change inventories and allocations atomically
 	//
@@ -4731,7 +12473,7 @@ type ClientWithResponsesInterface interface {
 
 	// ProviderListWithResponse List resource providers
 	//
-	// A listed provider satisfies all filters. The list is not paged; the server streams it while it reads the rows.
+	// A listed provider satisfies all filters. Without `limit` the list is not paged; the server streams it while it reads the rows. A page with a filter can be short or empty and still have a link to the next one.
 	//
 	// Policy rule: `placement:resource_providers:list`.
 	//
@@ -4780,7 +12522,7 @@ type ClientWithResponsesInterface interface {
 
 	// ProviderUpdateWithBodyWithResponse Rename or re-parent a resource provider
 	//
-	// The generation is neither compared nor incremented. Re-parenting moves the whole subtree; before 1.37 only roots can be re-parented.
+	// A generation in the request is compared; none is incremented. Re-parenting moves the whole subtree.
 	//
 	// Policy rule: `placement:resource_providers:update`.
 	//
@@ -4791,7 +12533,7 @@ type ClientWithResponsesInterface interface {
 
 	// ProviderUpdateWithResponse Rename or re-parent a resource provider
 	//
-	// The generation is neither compared nor incremented. Re-parenting moves the whole subtree; before 1.37 only roots can be re-parented.
+	// A generation in the request is compared; none is incremented. Re-parenting moves the whole subtree.
 	//
 	// Policy rule: `placement:resource_providers:update`.
 	//
@@ -4808,6 +12550,28 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /resource_providers/{uuid}/aggregates (the `ProviderAggregateList` operationId).
 	ProviderAggregateListWithResponse(ctx context.Context, uuid string, params *ProviderAggregateListParams, reqEditors ...RequestEditorFn) (*ProviderAggregateListResponse, error)
+
+	// ProviderAggregatePatchWithBodyWithResponse Add a provider to aggregates and remove it from others
+	//
+	// A JSON merge patch (RFC 7396); the set is an object whose members are the elements. A patch that changes nothing does not increment the generation.
+	//
+	// Policy rule: `placement:resource_providers:aggregates:update`.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /resource_providers/{uuid}/aggregates (the `ProviderAggregatePatch` operationId).
+	ProviderAggregatePatchWithBodyWithResponse(ctx context.Context, uuid string, params *ProviderAggregatePatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ProviderAggregatePatchResponse, error)
+
+	// ProviderAggregatePatchWithApplicationMergePatchPlusJSONBodyWithResponse Add a provider to aggregates and remove it from others
+	//
+	// A JSON merge patch (RFC 7396); the set is an object whose members are the elements. A patch that changes nothing does not increment the generation.
+	//
+	// Policy rule: `placement:resource_providers:aggregates:update`.
+	//
+	// Takes a body of the `application/merge-patch+json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /resource_providers/{uuid}/aggregates (the `ProviderAggregatePatch` operationId).
+	ProviderAggregatePatchWithApplicationMergePatchPlusJSONBodyWithResponse(ctx context.Context, uuid string, params *ProviderAggregatePatchParams, body ProviderAggregatePatchApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*ProviderAggregatePatchResponse, error)
 
 	// ProviderAggregateReplaceWithBodyWithResponse Replace a provider's aggregates
 	//
@@ -4860,9 +12624,31 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /resource_providers/{uuid}/inventories (the `InventoryList` operationId).
 	InventoryListWithResponse(ctx context.Context, uuid string, params *InventoryListParams, reqEditors ...RequestEditorFn) (*InventoryListResponse, error)
 
+	// InventoryPatchWithBodyWithResponse Change some of a provider's inventories
+	//
+	// A JSON merge patch (RFC 7396). A class that the provider has keeps the members that are not sent. A patch that changes nothing does not increment the generation.
+	//
+	// Policy rule: `placement:resource_providers:inventories:update`.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /resource_providers/{uuid}/inventories (the `InventoryPatch` operationId).
+	InventoryPatchWithBodyWithResponse(ctx context.Context, uuid string, params *InventoryPatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*InventoryPatchResponse, error)
+
+	// InventoryPatchWithApplicationMergePatchPlusJSONBodyWithResponse Change some of a provider's inventories
+	//
+	// A JSON merge patch (RFC 7396). A class that the provider has keeps the members that are not sent. A patch that changes nothing does not increment the generation.
+	//
+	// Policy rule: `placement:resource_providers:inventories:update`.
+	//
+	// Takes a body of the `application/merge-patch+json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /resource_providers/{uuid}/inventories (the `InventoryPatch` operationId).
+	InventoryPatchWithApplicationMergePatchPlusJSONBodyWithResponse(ctx context.Context, uuid string, params *InventoryPatchParams, body InventoryPatchApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*InventoryPatchResponse, error)
+
 	// InventoryCreateWithBodyWithResponse Add a class to a provider's inventories
 	//
-	// A generation in the request is ignored.
+	// A generation in the request is compared.
 	//
 	// Policy rule: `placement:resource_providers:inventories:create`.
 	//
@@ -4873,7 +12659,7 @@ type ClientWithResponsesInterface interface {
 
 	// InventoryCreateWithResponse Add a class to a provider's inventories
 	//
-	// A generation in the request is ignored.
+	// A generation in the request is compared.
 	//
 	// Policy rule: `placement:resource_providers:inventories:create`.
 	//
@@ -4962,6 +12748,28 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /resource_providers/{uuid}/traits (the `ProviderTraitList` operationId).
 	ProviderTraitListWithResponse(ctx context.Context, uuid string, params *ProviderTraitListParams, reqEditors ...RequestEditorFn) (*ProviderTraitListResponse, error)
 
+	// ProviderTraitPatchWithBodyWithResponse Add and remove traits of a provider
+	//
+	// A JSON merge patch (RFC 7396); the set is an object whose members are the elements. A patch that changes nothing does not increment the generation.
+	//
+	// Policy rule: `placement:resource_providers:traits:update`.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /resource_providers/{uuid}/traits (the `ProviderTraitPatch` operationId).
+	ProviderTraitPatchWithBodyWithResponse(ctx context.Context, uuid string, params *ProviderTraitPatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ProviderTraitPatchResponse, error)
+
+	// ProviderTraitPatchWithApplicationMergePatchPlusJSONBodyWithResponse Add and remove traits of a provider
+	//
+	// A JSON merge patch (RFC 7396); the set is an object whose members are the elements. A patch that changes nothing does not increment the generation.
+	//
+	// Policy rule: `placement:resource_providers:traits:update`.
+	//
+	// Takes a body of the `application/merge-patch+json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /resource_providers/{uuid}/traits (the `ProviderTraitPatch` operationId).
+	ProviderTraitPatchWithApplicationMergePatchPlusJSONBodyWithResponse(ctx context.Context, uuid string, params *ProviderTraitPatchParams, body ProviderTraitPatchApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*ProviderTraitPatchResponse, error)
+
 	// ProviderTraitReplaceWithBodyWithResponse Replace a provider's traits
 	//
 	// The generation is incremented only if the set of traits changes.
@@ -4983,6 +12791,39 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with PUT /resource_providers/{uuid}/traits (the `ProviderTraitReplace` operationId).
 	ProviderTraitReplaceWithResponse(ctx context.Context, uuid string, params *ProviderTraitReplaceParams, body ProviderTraitReplaceJSONRequestBody, reqEditors ...RequestEditorFn) (*ProviderTraitReplaceResponse, error)
+
+	// TreeShowWithResponse Show a provider tree
+	//
+	// Returns the tree of any of its providers, as it was at one moment. Each included part also needs the rule of the request that returns it for one provider or consumer.
+	//
+	// Policy rule: `berth:tree:show`.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /resource_providers/{uuid}/tree (the `TreeShow` operationId).
+	TreeShowWithResponse(ctx context.Context, uuid string, params *TreeShowParams, reqEditors ...RequestEditorFn) (*TreeShowResponse, error)
+
+	// TreeReplaceWithBodyWithResponse Create, change and delete providers of a tree
+	//
+	// Atomic. Providers of the tree that the request does not name stay. A request that describes what is there changes nothing, whatever its generations. The generation of a provider is incremented once if its inventories, traits, aggregates or allocations change.
+	//
+	// Policy rule: `berth:tree:update`.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /resource_providers/{uuid}/tree (the `TreeReplace` operationId).
+	TreeReplaceWithBodyWithResponse(ctx context.Context, uuid string, params *TreeReplaceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*TreeReplaceResponse, error)
+
+	// TreeReplaceWithResponse Create, change and delete providers of a tree
+	//
+	// Atomic. Providers of the tree that the request does not name stay. A request that describes what is there changes nothing, whatever its generations. The generation of a provider is incremented once if its inventories, traits, aggregates or allocations change.
+	//
+	// Policy rule: `berth:tree:update`.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /resource_providers/{uuid}/tree (the `TreeReplace` operationId).
+	TreeReplaceWithResponse(ctx context.Context, uuid string, params *TreeReplaceParams, body TreeReplaceJSONRequestBody, reqEditors ...RequestEditorFn) (*TreeReplaceResponse, error)
 
 	// ProviderUsageListWithResponse List the usages of a provider
 	//
@@ -5072,6 +12913,43 @@ func (r VersionListResponse) StatusCode() int {
 	return 0
 }
 
+type AggregateListResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AggregateList
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *Errors
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON406 the response for an HTTP 406 `application/json` response
+	JSON406 *NotAcceptable
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *ServiceUnavailable
+}
+
+// Status returns HTTPResponse.Status
+func (r AggregateListResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AggregateListResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
 type CandidateListResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -5109,9 +12987,52 @@ func (r CandidateListResponse) StatusCode() int {
 	return 0
 }
 
+type CandidateSearchResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Candidates
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *Errors
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON406 the response for an HTTP 406 `application/json` response
+	JSON406 *NotAcceptable
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *TooLarge
+	// JSON415 the response for an HTTP 415 `application/json` response
+	JSON415 *UnsupportedMediaType
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *ServiceUnavailable
+}
+
+// Status returns HTTPResponse.Status
+func (r CandidateSearchResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CandidateSearchResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
 type AllocationReplaceManyResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DryRun
 	// JSON400 the response for an HTTP 400 `application/json` response
 	JSON400 *Errors
 	// JSON401 the response for an HTTP 401 `application/json` response
@@ -5153,8 +13074,10 @@ func (r AllocationReplaceManyResponse) StatusCode() int {
 type AllocationDeleteResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DryRun
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadVersion
+	JSON400 *Errors
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
 	// JSON403 the response for an HTTP 403 `application/json` response
@@ -5195,7 +13118,7 @@ type AllocationListResponse struct {
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *Allocations
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadVersion
+	JSON400 *Errors
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
 	// JSON403 the response for an HTTP 403 `application/json` response
@@ -5226,9 +13149,56 @@ func (r AllocationListResponse) StatusCode() int {
 	return 0
 }
 
+type AllocationPatchResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AllocationPatch200JSONResponseBody
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *Errors
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *Errors
+	// JSON406 the response for an HTTP 406 `application/json` response
+	JSON406 *NotAcceptable
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Errors
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *TooLarge
+	// JSON415 the response for an HTTP 415 `application/json` response
+	JSON415 *Errors
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *ServiceUnavailable
+}
+
+// Status returns HTTPResponse.Status
+func (r AllocationPatchResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AllocationPatchResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
 type AllocationReplaceResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DryRun
 	// JSON400 the response for an HTTP 400 `application/json` response
 	JSON400 *Errors
 	// JSON401 the response for an HTTP 401 `application/json` response
@@ -5267,9 +13237,327 @@ func (r AllocationReplaceResponse) StatusCode() int {
 	return 0
 }
 
+type CapacityShowResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *CapacityList
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *Errors
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON406 the response for an HTTP 406 `application/json` response
+	JSON406 *NotAcceptable
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *ServiceUnavailable
+}
+
+// Status returns HTTPResponse.Status
+func (r CapacityShowResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CapacityShowResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+type CapacityFitResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *CapacityFit
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *Errors
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON406 the response for an HTTP 406 `application/json` response
+	JSON406 *NotAcceptable
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *TooLarge
+	// JSON415 the response for an HTTP 415 `application/json` response
+	JSON415 *UnsupportedMediaType
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *ServiceUnavailable
+}
+
+// Status returns HTTPResponse.Status
+func (r CapacityFitResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CapacityFitResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+type ClaimCreateResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ClaimCreate200JSONResponseBody
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *Errors
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON406 the response for an HTTP 406 `application/json` response
+	JSON406 *NotAcceptable
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Errors
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *TooLarge
+	// JSON415 the response for an HTTP 415 `application/json` response
+	JSON415 *UnsupportedMediaType
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *ServiceUnavailable
+}
+
+// Status returns HTTPResponse.Status
+func (r ClaimCreateResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ClaimCreateResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+type ConsumerListResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Consumers
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *Errors
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON406 the response for an HTTP 406 `application/json` response
+	JSON406 *NotAcceptable
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *ServiceUnavailable
+}
+
+// Status returns HTTPResponse.Status
+func (r ConsumerListResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ConsumerListResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+type ConsumerShowResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Consumer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *Errors
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *Errors
+	// JSON406 the response for an HTTP 406 `application/json` response
+	JSON406 *NotAcceptable
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *ServiceUnavailable
+}
+
+// Status returns HTTPResponse.Status
+func (r ConsumerShowResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ConsumerShowResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+type ExplanationListResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ExplanationList
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *Errors
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON406 the response for an HTTP 406 `application/json` response
+	JSON406 *NotAcceptable
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *ServiceUnavailable
+}
+
+// Status returns HTTPResponse.Status
+func (r ExplanationListResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ExplanationListResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+type ExplanationShowResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Explanations
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *Errors
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *Errors
+	// JSON406 the response for an HTTP 406 `application/json` response
+	JSON406 *NotAcceptable
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *ServiceUnavailable
+}
+
+// Status returns HTTPResponse.Status
+func (r ExplanationShowResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ExplanationShowResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+type ReshapePatchResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ReshapePatch200JSONResponseBody
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *Errors
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON406 the response for an HTTP 406 `application/json` response
+	JSON406 *NotAcceptable
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Errors
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *TooLarge
+	// JSON415 the response for an HTTP 415 `application/json` response
+	JSON415 *Errors
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *ServiceUnavailable
+}
+
+// Status returns HTTPResponse.Status
+func (r ReshapePatchResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReshapePatchResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
 type ReshapeResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DryRun
 	// JSON400 the response for an HTTP 400 `application/json` response
 	JSON400 *Errors
 	// JSON401 the response for an HTTP 401 `application/json` response
@@ -5314,7 +13602,7 @@ type ResourceClassListResponse struct {
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *ResourceClasses
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadVersion
+	JSON400 *Errors
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
 	// JSON403 the response for an HTTP 403 `application/json` response
@@ -5348,6 +13636,8 @@ func (r ResourceClassListResponse) StatusCode() int {
 type ResourceClassCreateResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DryRun
 	// JSON400 the response for an HTTP 400 `application/json` response
 	JSON400 *Errors
 	// JSON401 the response for an HTTP 401 `application/json` response
@@ -5389,6 +13679,8 @@ func (r ResourceClassCreateResponse) StatusCode() int {
 type ResourceClassDeleteResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DryRun
 	// JSON400 the response for an HTTP 400 `application/json` response
 	JSON400 *Errors
 	// JSON401 the response for an HTTP 401 `application/json` response
@@ -5431,7 +13723,7 @@ type ResourceClassShowResponse struct {
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *ResourceClass
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadVersion
+	JSON400 *Errors
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
 	// JSON403 the response for an HTTP 403 `application/json` response
@@ -5467,6 +13759,8 @@ func (r ResourceClassShowResponse) StatusCode() int {
 type ResourceClassEnsureResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DryRun
 	// JSON400 the response for an HTTP 400 `application/json` response
 	JSON400 *Errors
 	// JSON401 the response for an HTTP 401 `application/json` response
@@ -5505,7 +13799,7 @@ type ProviderListResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Providers
+	JSON200 *ProviderPage
 	// JSON400 the response for an HTTP 400 `application/json` response
 	JSON400 *Errors
 	// JSON401 the response for an HTTP 401 `application/json` response
@@ -5542,7 +13836,7 @@ type ProviderCreateResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Provider
+	JSON200 *ProviderCreate200JSONResponseBody
 	// JSON400 the response for an HTTP 400 `application/json` response
 	JSON400 *Errors
 	// JSON401 the response for an HTTP 401 `application/json` response
@@ -5584,8 +13878,10 @@ func (r ProviderCreateResponse) StatusCode() int {
 type ProviderDeleteResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DryRun
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadVersion
+	JSON400 *Errors
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
 	// JSON403 the response for an HTTP 403 `application/json` response
@@ -5626,7 +13922,7 @@ type ProviderShowResponse struct {
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *Provider
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadVersion
+	JSON400 *Errors
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
 	// JSON403 the response for an HTTP 403 `application/json` response
@@ -5663,7 +13959,7 @@ type ProviderUpdateResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Provider
+	JSON200 *ProviderUpdate200JSONResponseBody
 	// JSON400 the response for an HTTP 400 `application/json` response
 	JSON400 *Errors
 	// JSON401 the response for an HTTP 401 `application/json` response
@@ -5710,7 +14006,7 @@ type ProviderAggregateListResponse struct {
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *Aggregates
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadVersion
+	JSON400 *Errors
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
 	// JSON403 the response for an HTTP 403 `application/json` response
@@ -5743,11 +14039,56 @@ func (r ProviderAggregateListResponse) StatusCode() int {
 	return 0
 }
 
+type ProviderAggregatePatchResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ProviderAggregatePatch200JSONResponseBody
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *Errors
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *Errors
+	// JSON406 the response for an HTTP 406 `application/json` response
+	JSON406 *NotAcceptable
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Errors
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *TooLarge
+	// JSON415 the response for an HTTP 415 `application/json` response
+	JSON415 *Errors
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *ServiceUnavailable
+}
+
+// Status returns HTTPResponse.Status
+func (r ProviderAggregatePatchResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ProviderAggregatePatchResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
 type ProviderAggregateReplaceResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Aggregates
+	JSON200 *ProviderAggregateReplace200JSONResponseBody
 	// JSON400 the response for an HTTP 400 `application/json` response
 	JSON400 *Errors
 	// JSON401 the response for an HTTP 401 `application/json` response
@@ -5794,7 +14135,7 @@ type ProviderAllocationListResponse struct {
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *ProviderAllocations
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadVersion
+	JSON400 *Errors
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
 	// JSON403 the response for an HTTP 403 `application/json` response
@@ -5830,8 +14171,10 @@ func (r ProviderAllocationListResponse) StatusCode() int {
 type InventoryClearResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DryRun
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadVersion
+	JSON400 *Errors
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
 	// JSON403 the response for an HTTP 403 `application/json` response
@@ -5872,7 +14215,7 @@ type InventoryListResponse struct {
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *Inventories
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadVersion
+	JSON400 *Errors
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
 	// JSON403 the response for an HTTP 403 `application/json` response
@@ -5905,9 +14248,56 @@ func (r InventoryListResponse) StatusCode() int {
 	return 0
 }
 
+type InventoryPatchResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *InventoryPatch200JSONResponseBody
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *Errors
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *Errors
+	// JSON406 the response for an HTTP 406 `application/json` response
+	JSON406 *NotAcceptable
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Errors
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *TooLarge
+	// JSON415 the response for an HTTP 415 `application/json` response
+	JSON415 *Errors
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *ServiceUnavailable
+}
+
+// Status returns HTTPResponse.Status
+func (r InventoryPatchResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r InventoryPatchResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
 type InventoryCreateResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DryRun
 	// JSON201 the response for an HTTP 201 `application/json` response
 	JSON201 *InventoryWithGeneration
 	// JSON400 the response for an HTTP 400 `application/json` response
@@ -5954,7 +14344,7 @@ type InventoryReplaceResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Inventories
+	JSON200 *InventoryReplace200JSONResponseBody
 	// JSON400 the response for an HTTP 400 `application/json` response
 	JSON400 *Errors
 	// JSON401 the response for an HTTP 401 `application/json` response
@@ -5998,8 +14388,10 @@ func (r InventoryReplaceResponse) StatusCode() int {
 type InventoryDeleteResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DryRun
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadVersion
+	JSON400 *Errors
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
 	// JSON403 the response for an HTTP 403 `application/json` response
@@ -6040,7 +14432,7 @@ type InventoryShowResponse struct {
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *InventoryWithGeneration
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadVersion
+	JSON400 *Errors
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
 	// JSON403 the response for an HTTP 403 `application/json` response
@@ -6077,7 +14469,7 @@ type InventoryUpdateResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *InventoryWithGeneration
+	JSON200 *InventoryUpdate200JSONResponseBody
 	// JSON400 the response for an HTTP 400 `application/json` response
 	JSON400 *Errors
 	// JSON401 the response for an HTTP 401 `application/json` response
@@ -6121,8 +14513,10 @@ func (r InventoryUpdateResponse) StatusCode() int {
 type ProviderTraitClearResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DryRun
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadVersion
+	JSON400 *Errors
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
 	// JSON403 the response for an HTTP 403 `application/json` response
@@ -6163,7 +14557,7 @@ type ProviderTraitListResponse struct {
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *ProviderTraits
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadVersion
+	JSON400 *Errors
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
 	// JSON403 the response for an HTTP 403 `application/json` response
@@ -6196,11 +14590,56 @@ func (r ProviderTraitListResponse) StatusCode() int {
 	return 0
 }
 
+type ProviderTraitPatchResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ProviderTraitPatch200JSONResponseBody
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *Errors
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *Errors
+	// JSON406 the response for an HTTP 406 `application/json` response
+	JSON406 *NotAcceptable
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Errors
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *TooLarge
+	// JSON415 the response for an HTTP 415 `application/json` response
+	JSON415 *Errors
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *ServiceUnavailable
+}
+
+// Status returns HTTPResponse.Status
+func (r ProviderTraitPatchResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ProviderTraitPatchResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
 type ProviderTraitReplaceResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *ProviderTraits
+	JSON200 *ProviderTraitReplace200JSONResponseBody
 	// JSON400 the response for an HTTP 400 `application/json` response
 	JSON400 *Errors
 	// JSON401 the response for an HTTP 401 `application/json` response
@@ -6241,13 +14680,97 @@ func (r ProviderTraitReplaceResponse) StatusCode() int {
 	return 0
 }
 
+type TreeShowResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *TreeShown
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *Errors
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *Errors
+	// JSON406 the response for an HTTP 406 `application/json` response
+	JSON406 *NotAcceptable
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *ServiceUnavailable
+}
+
+// Status returns HTTPResponse.Status
+func (r TreeShowResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r TreeShowResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+type TreeReplaceResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *TreeReplace200JSONResponseBody
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *Errors
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *Errors
+	// JSON406 the response for an HTTP 406 `application/json` response
+	JSON406 *NotAcceptable
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Errors
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *TooLarge
+	// JSON415 the response for an HTTP 415 `application/json` response
+	JSON415 *UnsupportedMediaType
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *ServiceUnavailable
+}
+
+// Status returns HTTPResponse.Status
+func (r TreeReplaceResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r TreeReplaceResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
 type ProviderUsageListResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *ProviderUsages
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadVersion
+	JSON400 *Errors
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
 	// JSON403 the response for an HTTP 403 `application/json` response
@@ -6320,6 +14843,8 @@ func (r TraitListResponse) StatusCode() int {
 type TraitDeleteResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DryRun
 	// JSON400 the response for an HTTP 400 `application/json` response
 	JSON400 *Errors
 	// JSON401 the response for an HTTP 401 `application/json` response
@@ -6360,7 +14885,7 @@ type TraitShowResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadVersion
+	JSON400 *Errors
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
 	// JSON403 the response for an HTTP 403 `application/json` response
@@ -6396,6 +14921,8 @@ func (r TraitShowResponse) StatusCode() int {
 type TraitEnsureResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DryRun
 	// JSON400 the response for an HTTP 400 `application/json` response
 	JSON400 *Errors
 	// JSON401 the response for an HTTP 401 `application/json` response
@@ -6482,6 +15009,23 @@ func (c *ClientWithResponses) VersionListWithResponse(ctx context.Context, param
 	return ParseVersionListResponse(rsp)
 }
 
+// AggregateListWithResponse List aggregates
+//
+// Returns pages of aggregates with the numbers of their providers. An aggregate stays in the list after its last provider has left it. `GET /resource_providers?member_of=` lists the members of an aggregate.
+//
+// Policy rule: `berth:aggregates:list`.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /aggregates (the `AggregateList` operationId).
+func (c *ClientWithResponses) AggregateListWithResponse(ctx context.Context, params *AggregateListParams, reqEditors ...RequestEditorFn) (*AggregateListResponse, error) {
+	rsp, err := c.AggregateList(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAggregateListResponse(rsp)
+}
+
 // CandidateListWithResponse List allocation candidates
 //
 // Returns sets of allocations that satisfy a query. Candidates are not reserved: claiming one can fail if a concurrent claim uses its capacity. The list is empty if no candidate satisfies the query.
@@ -6497,6 +15041,40 @@ func (c *ClientWithResponses) CandidateListWithResponse(ctx context.Context, par
 		return nil, err
 	}
 	return ParseCandidateListResponse(rsp)
+}
+
+// CandidateSearchWithBodyWithResponse Search allocation candidates
+//
+// Returns the response of `GET /allocation_candidates` to the same query, without a limit on the length of a URL. The request changes nothing.
+//
+// Policy rule: `placement:allocation_candidates:list`.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /allocation_candidates (the `CandidateSearch` operationId).
+func (c *ClientWithResponses) CandidateSearchWithBodyWithResponse(ctx context.Context, params *CandidateSearchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CandidateSearchResponse, error) {
+	rsp, err := c.CandidateSearchWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCandidateSearchResponse(rsp)
+}
+
+// CandidateSearchWithResponse Search allocation candidates
+//
+// Returns the response of `GET /allocation_candidates` to the same query, without a limit on the length of a URL. The request changes nothing.
+//
+// Policy rule: `placement:allocation_candidates:list`.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /allocation_candidates (the `CandidateSearch` operationId).
+func (c *ClientWithResponses) CandidateSearchWithResponse(ctx context.Context, params *CandidateSearchParams, body CandidateSearchJSONRequestBody, reqEditors ...RequestEditorFn) (*CandidateSearchResponse, error) {
+	rsp, err := c.CandidateSearch(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCandidateSearchResponse(rsp)
 }
 
 // AllocationReplaceManyWithBodyWithResponse Replace the allocations of several consumers
@@ -6535,7 +15113,7 @@ func (c *ClientWithResponses) AllocationReplaceManyWithResponse(ctx context.Cont
 
 // AllocationDeleteWithResponse Delete a consumer's allocations
 //
-// The request compares no generation and changes no provider generation.
+// The request compares a consumer generation in the query string and changes no provider generation.
 //
 // Policy rule: `placement:allocations:delete`.
 //
@@ -6563,6 +15141,40 @@ func (c *ClientWithResponses) AllocationListWithResponse(ctx context.Context, co
 		return nil, err
 	}
 	return ParseAllocationListResponse(rsp)
+}
+
+// AllocationPatchWithBodyWithResponse Change some of a consumer's allocations
+//
+// A JSON merge patch (RFC 7396). It checks only amounts that change. Removing the last allocation deletes the consumer, and the response has no allocations. A patch that changes nothing increments no generation.
+//
+// Policy rule: `placement:allocations:update`.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /allocations/{consumer_uuid} (the `AllocationPatch` operationId).
+func (c *ClientWithResponses) AllocationPatchWithBodyWithResponse(ctx context.Context, consumerUUID string, params *AllocationPatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AllocationPatchResponse, error) {
+	rsp, err := c.AllocationPatchWithBody(ctx, consumerUUID, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAllocationPatchResponse(rsp)
+}
+
+// AllocationPatchWithApplicationMergePatchPlusJSONBodyWithResponse Change some of a consumer's allocations
+//
+// A JSON merge patch (RFC 7396). It checks only amounts that change. Removing the last allocation deletes the consumer, and the response has no allocations. A patch that changes nothing increments no generation.
+//
+// Policy rule: `placement:allocations:update`.
+//
+// Takes a body of the `application/merge-patch+json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /allocations/{consumer_uuid} (the `AllocationPatch` operationId).
+func (c *ClientWithResponses) AllocationPatchWithApplicationMergePatchPlusJSONBodyWithResponse(ctx context.Context, consumerUUID string, params *AllocationPatchParams, body AllocationPatchApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*AllocationPatchResponse, error) {
+	rsp, err := c.AllocationPatchWithApplicationMergePatchPlusJSONBody(ctx, consumerUUID, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAllocationPatchResponse(rsp)
 }
 
 // AllocationReplaceWithBodyWithResponse Replace a consumer's allocations
@@ -6597,6 +15209,193 @@ func (c *ClientWithResponses) AllocationReplaceWithResponse(ctx context.Context,
 		return nil, err
 	}
 	return ParseAllocationReplaceResponse(rsp)
+}
+
+// CapacityShowWithResponse Show sums of inventories
+//
+// Returns sums of inventories and usages by resource class: of all providers, of those that filters select, of each of some aggregates, or of each tree in pages. Requests with equal parameters share a response, which can be 15 seconds old.
+//
+// Policy rule: `berth:capacity:show`.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /capacity (the `CapacityShow` operationId).
+func (c *ClientWithResponses) CapacityShowWithResponse(ctx context.Context, params *CapacityShowParams, reqEditors ...RequestEditorFn) (*CapacityShowResponse, error) {
+	rsp, err := c.CapacityShow(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCapacityShowResponse(rsp)
+}
+
+// CapacityFitWithBodyWithResponse Count how many more of something fit
+//
+// Counts for how many members, which all ask the same query, there are places that hold together, as things are or with other hardware. The request changes nothing. A caller may have two of these requests running on a server; a third is 503 with the code `berth.capacity.busy`.
+//
+// Policy rule: `berth:capacity:show`.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /capacity (the `CapacityFit` operationId).
+func (c *ClientWithResponses) CapacityFitWithBodyWithResponse(ctx context.Context, params *CapacityFitParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CapacityFitResponse, error) {
+	rsp, err := c.CapacityFitWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCapacityFitResponse(rsp)
+}
+
+// CapacityFitWithResponse Count how many more of something fit
+//
+// Counts for how many members, which all ask the same query, there are places that hold together, as things are or with other hardware. The request changes nothing. A caller may have two of these requests running on a server; a third is 503 with the code `berth.capacity.busy`.
+//
+// Policy rule: `berth:capacity:show`.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /capacity (the `CapacityFit` operationId).
+func (c *ClientWithResponses) CapacityFitWithResponse(ctx context.Context, params *CapacityFitParams, body CapacityFitJSONRequestBody, reqEditors ...RequestEditorFn) (*CapacityFitResponse, error) {
+	rsp, err := c.CapacityFit(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCapacityFitResponse(rsp)
+}
+
+// ClaimCreateWithBodyWithResponse Find a place for consumers and claim it
+//
+// Searches allocation candidates and claims one of them, as if both happened at one moment. With `candidates` it claims the first of them that fits.
+//
+// Policy rule: `berth:claims:create`.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /claims (the `ClaimCreate` operationId).
+func (c *ClientWithResponses) ClaimCreateWithBodyWithResponse(ctx context.Context, params *ClaimCreateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ClaimCreateResponse, error) {
+	rsp, err := c.ClaimCreateWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseClaimCreateResponse(rsp)
+}
+
+// ClaimCreateWithResponse Find a place for consumers and claim it
+//
+// Searches allocation candidates and claims one of them, as if both happened at one moment. With `candidates` it claims the first of them that fits.
+//
+// Policy rule: `berth:claims:create`.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /claims (the `ClaimCreate` operationId).
+func (c *ClientWithResponses) ClaimCreateWithResponse(ctx context.Context, params *ClaimCreateParams, body ClaimCreateJSONRequestBody, reqEditors ...RequestEditorFn) (*ClaimCreateResponse, error) {
+	rsp, err := c.ClaimCreate(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseClaimCreateResponse(rsp)
+}
+
+// ConsumerListWithResponse List consumers
+//
+// Returns pages of consumers that pass all filters. `resource_provider`, `in_tree`, `resource_class` and `trait` hold for one and the same allocation. Unknown names match nothing. A page ends after 5,000 consumers that it has looked at: it can be short or empty and still have a link to the next one. Parameters must not be repeated. The policy rule has the target `project_id`; `include=allocations`, `resource_provider`, `in_tree` and `trait` also need the rule of `GET /allocations/{consumer_uuid}`.
+//
+// Policy rule: `berth:consumers:list`.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /consumers (the `ConsumerList` operationId).
+func (c *ClientWithResponses) ConsumerListWithResponse(ctx context.Context, params *ConsumerListParams, reqEditors ...RequestEditorFn) (*ConsumerListResponse, error) {
+	rsp, err := c.ConsumerList(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseConsumerListResponse(rsp)
+}
+
+// ConsumerShowWithResponse Show a consumer
+//
+// Returns a consumer with all its allocations. Unlike the allocations of a consumer, a consumer that does not exist is an error.
+//
+// Policy rule: `berth:consumers:show`.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /consumers/{consumer_uuid} (the `ConsumerShow` operationId).
+func (c *ClientWithResponses) ConsumerShowWithResponse(ctx context.Context, consumerUUID string, params *ConsumerShowParams, reqEditors ...RequestEditorFn) (*ConsumerShowResponse, error) {
+	rsp, err := c.ConsumerShow(ctx, consumerUUID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseConsumerShowResponse(rsp)
+}
+
+// ExplanationListWithResponse List queries without a result
+//
+// Returns pages of queries that found nothing, with the summaries of their explanations. Equal queries of five minutes are one element. Servers keep them for a limited time.
+//
+// Policy rule: `berth:explanations:list`.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /explanations (the `ExplanationList` operationId).
+func (c *ClientWithResponses) ExplanationListWithResponse(ctx context.Context, params *ExplanationListParams, reqEditors ...RequestEditorFn) (*ExplanationListResponse, error) {
+	rsp, err := c.ExplanationList(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseExplanationListResponse(rsp)
+}
+
+// ExplanationShowWithResponse Explain a query without a result
+//
+// Returns the recorded requests with a request id, or else those with it as their global request id: at most 100, oldest first. A query that is not explained yet is explained now, with the state of the cloud at this time.
+//
+// Policy rule: `berth:explanations:show`.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /explanations/{request_id} (the `ExplanationShow` operationId).
+func (c *ClientWithResponses) ExplanationShowWithResponse(ctx context.Context, requestID string, params *ExplanationShowParams, reqEditors ...RequestEditorFn) (*ExplanationShowResponse, error) {
+	rsp, err := c.ExplanationShow(ctx, requestID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseExplanationShowResponse(rsp)
+}
+
+// ReshapePatchWithBodyWithResponse Change some inventories and allocations atomically
+//
+// Merge patches (RFC 7396) of inventories and allocations. New inventories are written before the allocations, and removed ones after them. Each generation that changes is incremented once.
+//
+// Policy rule: `placement:reshaper:reshape`.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /reshaper (the `ReshapePatch` operationId).
+func (c *ClientWithResponses) ReshapePatchWithBodyWithResponse(ctx context.Context, params *ReshapePatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReshapePatchResponse, error) {
+	rsp, err := c.ReshapePatchWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReshapePatchResponse(rsp)
+}
+
+// ReshapePatchWithApplicationMergePatchPlusJSONBodyWithResponse Change some inventories and allocations atomically
+//
+// Merge patches (RFC 7396) of inventories and allocations. New inventories are written before the allocations, and removed ones after them. Each generation that changes is incremented once.
+//
+// Policy rule: `placement:reshaper:reshape`.
+//
+// Takes a body of the `application/merge-patch+json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /reshaper (the `ReshapePatch` operationId).
+func (c *ClientWithResponses) ReshapePatchWithApplicationMergePatchPlusJSONBodyWithResponse(ctx context.Context, params *ReshapePatchParams, body ReshapePatchApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*ReshapePatchResponse, error) {
+	rsp, err := c.ReshapePatchWithApplicationMergePatchPlusJSONBody(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReshapePatchResponse(rsp)
 }
 
 // ReshapeWithBodyWithResponse Change inventories and allocations atomically
@@ -6727,7 +15526,7 @@ func (c *ClientWithResponses) ResourceClassEnsureWithResponse(ctx context.Contex
 
 // ProviderListWithResponse List resource providers
 //
-// A listed provider satisfies all filters. The list is not paged; the server streams it while it reads the rows.
+// A listed provider satisfies all filters. Without `limit` the list is not paged; the server streams it while it reads the rows. A page with a filter can be short or empty and still have a link to the next one.
 //
 // Policy rule: `placement:resource_providers:list`.
 //
@@ -6806,7 +15605,7 @@ func (c *ClientWithResponses) ProviderShowWithResponse(ctx context.Context, uuid
 
 // ProviderUpdateWithBodyWithResponse Rename or re-parent a resource provider
 //
-// The generation is neither compared nor incremented. Re-parenting moves the whole subtree; before 1.37 only roots can be re-parented.
+// A generation in the request is compared; none is incremented. Re-parenting moves the whole subtree.
 //
 // Policy rule: `placement:resource_providers:update`.
 //
@@ -6823,7 +15622,7 @@ func (c *ClientWithResponses) ProviderUpdateWithBodyWithResponse(ctx context.Con
 
 // ProviderUpdateWithResponse Rename or re-parent a resource provider
 //
-// The generation is neither compared nor incremented. Re-parenting moves the whole subtree; before 1.37 only roots can be re-parented.
+// A generation in the request is compared; none is incremented. Re-parenting moves the whole subtree.
 //
 // Policy rule: `placement:resource_providers:update`.
 //
@@ -6851,6 +15650,40 @@ func (c *ClientWithResponses) ProviderAggregateListWithResponse(ctx context.Cont
 		return nil, err
 	}
 	return ParseProviderAggregateListResponse(rsp)
+}
+
+// ProviderAggregatePatchWithBodyWithResponse Add a provider to aggregates and remove it from others
+//
+// A JSON merge patch (RFC 7396); the set is an object whose members are the elements. A patch that changes nothing does not increment the generation.
+//
+// Policy rule: `placement:resource_providers:aggregates:update`.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /resource_providers/{uuid}/aggregates (the `ProviderAggregatePatch` operationId).
+func (c *ClientWithResponses) ProviderAggregatePatchWithBodyWithResponse(ctx context.Context, uuid string, params *ProviderAggregatePatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ProviderAggregatePatchResponse, error) {
+	rsp, err := c.ProviderAggregatePatchWithBody(ctx, uuid, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseProviderAggregatePatchResponse(rsp)
+}
+
+// ProviderAggregatePatchWithApplicationMergePatchPlusJSONBodyWithResponse Add a provider to aggregates and remove it from others
+//
+// A JSON merge patch (RFC 7396); the set is an object whose members are the elements. A patch that changes nothing does not increment the generation.
+//
+// Policy rule: `placement:resource_providers:aggregates:update`.
+//
+// Takes a body of the `application/merge-patch+json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /resource_providers/{uuid}/aggregates (the `ProviderAggregatePatch` operationId).
+func (c *ClientWithResponses) ProviderAggregatePatchWithApplicationMergePatchPlusJSONBodyWithResponse(ctx context.Context, uuid string, params *ProviderAggregatePatchParams, body ProviderAggregatePatchApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*ProviderAggregatePatchResponse, error) {
+	rsp, err := c.ProviderAggregatePatchWithApplicationMergePatchPlusJSONBody(ctx, uuid, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseProviderAggregatePatchResponse(rsp)
 }
 
 // ProviderAggregateReplaceWithBodyWithResponse Replace a provider's aggregates
@@ -6934,9 +15767,43 @@ func (c *ClientWithResponses) InventoryListWithResponse(ctx context.Context, uui
 	return ParseInventoryListResponse(rsp)
 }
 
+// InventoryPatchWithBodyWithResponse Change some of a provider's inventories
+//
+// A JSON merge patch (RFC 7396). A class that the provider has keeps the members that are not sent. A patch that changes nothing does not increment the generation.
+//
+// Policy rule: `placement:resource_providers:inventories:update`.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /resource_providers/{uuid}/inventories (the `InventoryPatch` operationId).
+func (c *ClientWithResponses) InventoryPatchWithBodyWithResponse(ctx context.Context, uuid string, params *InventoryPatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*InventoryPatchResponse, error) {
+	rsp, err := c.InventoryPatchWithBody(ctx, uuid, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseInventoryPatchResponse(rsp)
+}
+
+// InventoryPatchWithApplicationMergePatchPlusJSONBodyWithResponse Change some of a provider's inventories
+//
+// A JSON merge patch (RFC 7396). A class that the provider has keeps the members that are not sent. A patch that changes nothing does not increment the generation.
+//
+// Policy rule: `placement:resource_providers:inventories:update`.
+//
+// Takes a body of the `application/merge-patch+json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /resource_providers/{uuid}/inventories (the `InventoryPatch` operationId).
+func (c *ClientWithResponses) InventoryPatchWithApplicationMergePatchPlusJSONBodyWithResponse(ctx context.Context, uuid string, params *InventoryPatchParams, body InventoryPatchApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*InventoryPatchResponse, error) {
+	rsp, err := c.InventoryPatchWithApplicationMergePatchPlusJSONBody(ctx, uuid, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseInventoryPatchResponse(rsp)
+}
+
 // InventoryCreateWithBodyWithResponse Add a class to a provider's inventories
 //
-// A generation in the request is ignored.
+// A generation in the request is compared.
 //
 // Policy rule: `placement:resource_providers:inventories:create`.
 //
@@ -6953,7 +15820,7 @@ func (c *ClientWithResponses) InventoryCreateWithBodyWithResponse(ctx context.Co
 
 // InventoryCreateWithResponse Add a class to a provider's inventories
 //
-// A generation in the request is ignored.
+// A generation in the request is compared.
 //
 // Policy rule: `placement:resource_providers:inventories:create`.
 //
@@ -7096,6 +15963,40 @@ func (c *ClientWithResponses) ProviderTraitListWithResponse(ctx context.Context,
 	return ParseProviderTraitListResponse(rsp)
 }
 
+// ProviderTraitPatchWithBodyWithResponse Add and remove traits of a provider
+//
+// A JSON merge patch (RFC 7396); the set is an object whose members are the elements. A patch that changes nothing does not increment the generation.
+//
+// Policy rule: `placement:resource_providers:traits:update`.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /resource_providers/{uuid}/traits (the `ProviderTraitPatch` operationId).
+func (c *ClientWithResponses) ProviderTraitPatchWithBodyWithResponse(ctx context.Context, uuid string, params *ProviderTraitPatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ProviderTraitPatchResponse, error) {
+	rsp, err := c.ProviderTraitPatchWithBody(ctx, uuid, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseProviderTraitPatchResponse(rsp)
+}
+
+// ProviderTraitPatchWithApplicationMergePatchPlusJSONBodyWithResponse Add and remove traits of a provider
+//
+// A JSON merge patch (RFC 7396); the set is an object whose members are the elements. A patch that changes nothing does not increment the generation.
+//
+// Policy rule: `placement:resource_providers:traits:update`.
+//
+// Takes a body of the `application/merge-patch+json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /resource_providers/{uuid}/traits (the `ProviderTraitPatch` operationId).
+func (c *ClientWithResponses) ProviderTraitPatchWithApplicationMergePatchPlusJSONBodyWithResponse(ctx context.Context, uuid string, params *ProviderTraitPatchParams, body ProviderTraitPatchApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*ProviderTraitPatchResponse, error) {
+	rsp, err := c.ProviderTraitPatchWithApplicationMergePatchPlusJSONBody(ctx, uuid, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseProviderTraitPatchResponse(rsp)
+}
+
 // ProviderTraitReplaceWithBodyWithResponse Replace a provider's traits
 //
 // The generation is incremented only if the set of traits changes.
@@ -7128,6 +16029,57 @@ func (c *ClientWithResponses) ProviderTraitReplaceWithResponse(ctx context.Conte
 		return nil, err
 	}
 	return ParseProviderTraitReplaceResponse(rsp)
+}
+
+// TreeShowWithResponse Show a provider tree
+//
+// Returns the tree of any of its providers, as it was at one moment. Each included part also needs the rule of the request that returns it for one provider or consumer.
+//
+// Policy rule: `berth:tree:show`.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /resource_providers/{uuid}/tree (the `TreeShow` operationId).
+func (c *ClientWithResponses) TreeShowWithResponse(ctx context.Context, uuid string, params *TreeShowParams, reqEditors ...RequestEditorFn) (*TreeShowResponse, error) {
+	rsp, err := c.TreeShow(ctx, uuid, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseTreeShowResponse(rsp)
+}
+
+// TreeReplaceWithBodyWithResponse Create, change and delete providers of a tree
+//
+// Atomic. Providers of the tree that the request does not name stay. A request that describes what is there changes nothing, whatever its generations. The generation of a provider is incremented once if its inventories, traits, aggregates or allocations change.
+//
+// Policy rule: `berth:tree:update`.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /resource_providers/{uuid}/tree (the `TreeReplace` operationId).
+func (c *ClientWithResponses) TreeReplaceWithBodyWithResponse(ctx context.Context, uuid string, params *TreeReplaceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*TreeReplaceResponse, error) {
+	rsp, err := c.TreeReplaceWithBody(ctx, uuid, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseTreeReplaceResponse(rsp)
+}
+
+// TreeReplaceWithResponse Create, change and delete providers of a tree
+//
+// Atomic. Providers of the tree that the request does not name stay. A request that describes what is there changes nothing, whatever its generations. The generation of a provider is incremented once if its inventories, traits, aggregates or allocations change.
+//
+// Policy rule: `berth:tree:update`.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /resource_providers/{uuid}/tree (the `TreeReplace` operationId).
+func (c *ClientWithResponses) TreeReplaceWithResponse(ctx context.Context, uuid string, params *TreeReplaceParams, body TreeReplaceJSONRequestBody, reqEditors ...RequestEditorFn) (*TreeReplaceResponse, error) {
+	rsp, err := c.TreeReplace(ctx, uuid, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseTreeReplaceResponse(rsp)
 }
 
 // ProviderUsageListWithResponse List the usages of a provider
@@ -7281,6 +16233,81 @@ func ParseVersionListResponse(rsp *http.Response) (*VersionListResponse, error) 
 	return response, nil
 }
 
+// ParseAggregateListResponse parses an HTTP response from a AggregateListWithResponse call
+func ParseAggregateListResponse(rsp *http.Response) (*AggregateListResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AggregateListResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AggregateList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 406:
+		var dest NotAcceptable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON406 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ServiceUnavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseCandidateListResponse parses an HTTP response from a CandidateListWithResponse call
 func ParseCandidateListResponse(rsp *http.Response) (*CandidateListResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -7356,6 +16383,95 @@ func ParseCandidateListResponse(rsp *http.Response) (*CandidateListResponse, err
 	return response, nil
 }
 
+// ParseCandidateSearchResponse parses an HTTP response from a CandidateSearchWithResponse call
+func ParseCandidateSearchResponse(rsp *http.Response) (*CandidateSearchResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CandidateSearchResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Candidates
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 406:
+		var dest NotAcceptable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON406 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest TooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest UnsupportedMediaType
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ServiceUnavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseAllocationReplaceManyResponse parses an HTTP response from a AllocationReplaceManyWithResponse call
 func ParseAllocationReplaceManyResponse(rsp *http.Response) (*AllocationReplaceManyResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -7370,6 +16486,13 @@ func ParseAllocationReplaceManyResponse(rsp *http.Response) (*AllocationReplaceM
 	}
 
 	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DryRun
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
 	case rsp.StatusCode == 204:
 		break // No content-type
 
@@ -7462,11 +16585,18 @@ func ParseAllocationDeleteResponse(rsp *http.Response) (*AllocationDeleteRespons
 	}
 
 	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DryRun
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
 	case rsp.StatusCode == 204:
 		break // No content-type
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadVersion
+		var dest Errors
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -7555,7 +16685,7 @@ func ParseAllocationListResponse(rsp *http.Response) (*AllocationListResponse, e
 		response.JSON200 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadVersion
+		var dest Errors
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -7608,6 +16738,109 @@ func ParseAllocationListResponse(rsp *http.Response) (*AllocationListResponse, e
 	return response, nil
 }
 
+// ParseAllocationPatchResponse parses an HTTP response from a AllocationPatchWithResponse call
+func ParseAllocationPatchResponse(rsp *http.Response) (*AllocationPatchResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AllocationPatchResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AllocationPatch200JSONResponseBody
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 406:
+		var dest NotAcceptable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON406 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest TooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ServiceUnavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseAllocationReplaceResponse parses an HTTP response from a AllocationReplaceWithResponse call
 func ParseAllocationReplaceResponse(rsp *http.Response) (*AllocationReplaceResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -7622,6 +16855,13 @@ func ParseAllocationReplaceResponse(rsp *http.Response) (*AllocationReplaceRespo
 	}
 
 	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DryRun
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
 	case rsp.StatusCode == 204:
 		break // No content-type
 
@@ -7700,6 +16940,676 @@ func ParseAllocationReplaceResponse(rsp *http.Response) (*AllocationReplaceRespo
 	return response, nil
 }
 
+// ParseCapacityShowResponse parses an HTTP response from a CapacityShowWithResponse call
+func ParseCapacityShowResponse(rsp *http.Response) (*CapacityShowResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CapacityShowResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest CapacityList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 406:
+		var dest NotAcceptable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON406 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ServiceUnavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCapacityFitResponse parses an HTTP response from a CapacityFitWithResponse call
+func ParseCapacityFitResponse(rsp *http.Response) (*CapacityFitResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CapacityFitResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest CapacityFit
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 406:
+		var dest NotAcceptable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON406 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest TooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest UnsupportedMediaType
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ServiceUnavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseClaimCreateResponse parses an HTTP response from a ClaimCreateWithResponse call
+func ParseClaimCreateResponse(rsp *http.Response) (*ClaimCreateResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ClaimCreateResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ClaimCreate200JSONResponseBody
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 406:
+		var dest NotAcceptable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON406 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest TooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest UnsupportedMediaType
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ServiceUnavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseConsumerListResponse parses an HTTP response from a ConsumerListWithResponse call
+func ParseConsumerListResponse(rsp *http.Response) (*ConsumerListResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ConsumerListResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Consumers
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 406:
+		var dest NotAcceptable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON406 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ServiceUnavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseConsumerShowResponse parses an HTTP response from a ConsumerShowWithResponse call
+func ParseConsumerShowResponse(rsp *http.Response) (*ConsumerShowResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ConsumerShowResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Consumer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 406:
+		var dest NotAcceptable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON406 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ServiceUnavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseExplanationListResponse parses an HTTP response from a ExplanationListWithResponse call
+func ParseExplanationListResponse(rsp *http.Response) (*ExplanationListResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ExplanationListResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ExplanationList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 406:
+		var dest NotAcceptable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON406 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ServiceUnavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseExplanationShowResponse parses an HTTP response from a ExplanationShowWithResponse call
+func ParseExplanationShowResponse(rsp *http.Response) (*ExplanationShowResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ExplanationShowResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Explanations
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 406:
+		var dest NotAcceptable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON406 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ServiceUnavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReshapePatchResponse parses an HTTP response from a ReshapePatchWithResponse call
+func ParseReshapePatchResponse(rsp *http.Response) (*ReshapePatchResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReshapePatchResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ReshapePatch200JSONResponseBody
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 406:
+		var dest NotAcceptable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON406 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest TooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ServiceUnavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseReshapeResponse parses an HTTP response from a ReshapeWithResponse call
 func ParseReshapeResponse(rsp *http.Response) (*ReshapeResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -7714,6 +17624,13 @@ func ParseReshapeResponse(rsp *http.Response) (*ReshapeResponse, error) {
 	}
 
 	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DryRun
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
 	case rsp.StatusCode == 204:
 		break // No content-type
 
@@ -7814,7 +17731,7 @@ func ParseResourceClassListResponse(rsp *http.Response) (*ResourceClassListRespo
 		response.JSON200 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadVersion
+		var dest Errors
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -7881,6 +17798,13 @@ func ParseResourceClassCreateResponse(rsp *http.Response) (*ResourceClassCreateR
 	}
 
 	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DryRun
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
 	case rsp.StatusCode == 201:
 		break // No content-type
 
@@ -7973,6 +17897,13 @@ func ParseResourceClassDeleteResponse(rsp *http.Response) (*ResourceClassDeleteR
 	}
 
 	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DryRun
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
 	case rsp.StatusCode == 204:
 		break // No content-type
 
@@ -8066,7 +17997,7 @@ func ParseResourceClassShowResponse(rsp *http.Response) (*ResourceClassShowRespo
 		response.JSON200 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadVersion
+		var dest Errors
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -8140,6 +18071,13 @@ func ParseResourceClassEnsureResponse(rsp *http.Response) (*ResourceClassEnsureR
 	}
 
 	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DryRun
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
 	case rsp.StatusCode == 201:
 		break // No content-type
 
@@ -8222,7 +18160,7 @@ func ParseProviderListResponse(rsp *http.Response) (*ProviderListResponse, error
 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Providers
+		var dest ProviderPage
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -8297,7 +18235,7 @@ func ParseProviderCreateResponse(rsp *http.Response) (*ProviderCreateResponse, e
 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Provider
+		var dest ProviderCreate200JSONResponseBody
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -8392,11 +18330,18 @@ func ParseProviderDeleteResponse(rsp *http.Response) (*ProviderDeleteResponse, e
 	}
 
 	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DryRun
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
 	case rsp.StatusCode == 204:
 		break // No content-type
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadVersion
+		var dest Errors
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -8485,7 +18430,7 @@ func ParseProviderShowResponse(rsp *http.Response) (*ProviderShowResponse, error
 		response.JSON200 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadVersion
+		var dest Errors
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -8560,7 +18505,7 @@ func ParseProviderUpdateResponse(rsp *http.Response) (*ProviderUpdateResponse, e
 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Provider
+		var dest ProviderUpdate200JSONResponseBody
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -8670,7 +18615,7 @@ func ParseProviderAggregateListResponse(rsp *http.Response) (*ProviderAggregateL
 		response.JSON200 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadVersion
+		var dest Errors
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -8730,6 +18675,109 @@ func ParseProviderAggregateListResponse(rsp *http.Response) (*ProviderAggregateL
 	return response, nil
 }
 
+// ParseProviderAggregatePatchResponse parses an HTTP response from a ProviderAggregatePatchWithResponse call
+func ParseProviderAggregatePatchResponse(rsp *http.Response) (*ProviderAggregatePatchResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ProviderAggregatePatchResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ProviderAggregatePatch200JSONResponseBody
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 406:
+		var dest NotAcceptable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON406 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest TooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ServiceUnavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseProviderAggregateReplaceResponse parses an HTTP response from a ProviderAggregateReplaceWithResponse call
 func ParseProviderAggregateReplaceResponse(rsp *http.Response) (*ProviderAggregateReplaceResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -8745,7 +18793,7 @@ func ParseProviderAggregateReplaceResponse(rsp *http.Response) (*ProviderAggrega
 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Aggregates
+		var dest ProviderAggregateReplace200JSONResponseBody
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -8855,7 +18903,7 @@ func ParseProviderAllocationListResponse(rsp *http.Response) (*ProviderAllocatio
 		response.JSON200 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadVersion
+		var dest Errors
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -8929,11 +18977,18 @@ func ParseInventoryClearResponse(rsp *http.Response) (*InventoryClearResponse, e
 	}
 
 	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DryRun
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
 	case rsp.StatusCode == 204:
 		break // No content-type
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadVersion
+		var dest Errors
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -9022,7 +19077,7 @@ func ParseInventoryListResponse(rsp *http.Response) (*InventoryListResponse, err
 		response.JSON200 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadVersion
+		var dest Errors
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -9082,6 +19137,109 @@ func ParseInventoryListResponse(rsp *http.Response) (*InventoryListResponse, err
 	return response, nil
 }
 
+// ParseInventoryPatchResponse parses an HTTP response from a InventoryPatchWithResponse call
+func ParseInventoryPatchResponse(rsp *http.Response) (*InventoryPatchResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &InventoryPatchResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest InventoryPatch200JSONResponseBody
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 406:
+		var dest NotAcceptable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON406 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest TooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ServiceUnavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseInventoryCreateResponse parses an HTTP response from a InventoryCreateWithResponse call
 func ParseInventoryCreateResponse(rsp *http.Response) (*InventoryCreateResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -9096,6 +19254,13 @@ func ParseInventoryCreateResponse(rsp *http.Response) (*InventoryCreateResponse,
 	}
 
 	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DryRun
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
 		var dest InventoryWithGeneration
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -9200,7 +19365,7 @@ func ParseInventoryReplaceResponse(rsp *http.Response) (*InventoryReplaceRespons
 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Inventories
+		var dest InventoryReplace200JSONResponseBody
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -9302,11 +19467,18 @@ func ParseInventoryDeleteResponse(rsp *http.Response) (*InventoryDeleteResponse,
 	}
 
 	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DryRun
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
 	case rsp.StatusCode == 204:
 		break // No content-type
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadVersion
+		var dest Errors
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -9395,7 +19567,7 @@ func ParseInventoryShowResponse(rsp *http.Response) (*InventoryShowResponse, err
 		response.JSON200 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadVersion
+		var dest Errors
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -9470,7 +19642,7 @@ func ParseInventoryUpdateResponse(rsp *http.Response) (*InventoryUpdateResponse,
 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest InventoryWithGeneration
+		var dest InventoryUpdate200JSONResponseBody
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -9572,11 +19744,18 @@ func ParseProviderTraitClearResponse(rsp *http.Response) (*ProviderTraitClearRes
 	}
 
 	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DryRun
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
 	case rsp.StatusCode == 204:
 		break // No content-type
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadVersion
+		var dest Errors
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -9665,7 +19844,7 @@ func ParseProviderTraitListResponse(rsp *http.Response) (*ProviderTraitListRespo
 		response.JSON200 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadVersion
+		var dest Errors
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -9725,6 +19904,109 @@ func ParseProviderTraitListResponse(rsp *http.Response) (*ProviderTraitListRespo
 	return response, nil
 }
 
+// ParseProviderTraitPatchResponse parses an HTTP response from a ProviderTraitPatchWithResponse call
+func ParseProviderTraitPatchResponse(rsp *http.Response) (*ProviderTraitPatchResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ProviderTraitPatchResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ProviderTraitPatch200JSONResponseBody
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 406:
+		var dest NotAcceptable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON406 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest TooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ServiceUnavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseProviderTraitReplaceResponse parses an HTTP response from a ProviderTraitReplaceWithResponse call
 func ParseProviderTraitReplaceResponse(rsp *http.Response) (*ProviderTraitReplaceResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -9740,7 +20022,192 @@ func ParseProviderTraitReplaceResponse(rsp *http.Response) (*ProviderTraitReplac
 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest ProviderTraits
+		var dest ProviderTraitReplace200JSONResponseBody
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 406:
+		var dest NotAcceptable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON406 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest TooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest UnsupportedMediaType
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ServiceUnavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseTreeShowResponse parses an HTTP response from a TreeShowWithResponse call
+func ParseTreeShowResponse(rsp *http.Response) (*TreeShowResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &TreeShowResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest TreeShown
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 406:
+		var dest NotAcceptable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON406 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ServiceUnavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseTreeReplaceResponse parses an HTTP response from a TreeReplaceWithResponse call
+func ParseTreeReplaceResponse(rsp *http.Response) (*TreeReplaceResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &TreeReplaceResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest TreeReplace200JSONResponseBody
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -9850,7 +20317,7 @@ func ParseProviderUsageListResponse(rsp *http.Response) (*ProviderUsageListRespo
 		response.JSON200 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadVersion
+		var dest Errors
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -9999,6 +20466,13 @@ func ParseTraitDeleteResponse(rsp *http.Response) (*TraitDeleteResponse, error) 
 	}
 
 	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DryRun
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
 	case rsp.StatusCode == 204:
 		break // No content-type
 
@@ -10088,7 +20562,7 @@ func ParseTraitShowResponse(rsp *http.Response) (*TraitShowResponse, error) {
 		break // No content-type
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadVersion
+		var dest Errors
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -10162,6 +20636,13 @@ func ParseTraitEnsureResponse(rsp *http.Response) (*TraitEnsureResponse, error) 
 	}
 
 	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DryRun
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
 	case rsp.StatusCode == 201:
 		break // No content-type
 

@@ -34,8 +34,13 @@ func Example() {
 		fmt.Println("not created:", err, string(created.Body))
 		return
 	}
-	replaced, err := placement.InventoryReplaceWithResponse(ctx, created.JSON200.UUID.String(), nil, client.InventoriesReplace{
-		ResourceProviderGeneration: created.JSON200.Generation,
+	host, err := created.JSON200.AsProvider()
+	if err != nil {
+		fmt.Println("no provider:", err)
+		return
+	}
+	replaced, err := placement.InventoryReplaceWithResponse(ctx, host.UUID.String(), nil, client.InventoriesReplace{
+		ResourceProviderGeneration: host.Generation,
 		Inventories: map[string]client.InventoryRecord{
 			"VCPU": {Total: 64, AllocationRatio: new(4.0)}, "MEMORY_MB": {Total: 262144, Reserved: new(int32(4096))},
 		},
@@ -46,7 +51,9 @@ func Example() {
 	case replaced.JSON409 != nil && *replaced.JSON409.Errors[0].Code == client.ErrorCodePlacementConcurrentUpdate:
 		fmt.Println("generation conflict: read the provider again")
 	case replaced.JSON200 != nil:
-		fmt.Println("the next write sends generation", replaced.JSON200.ResourceProviderGeneration)
+		if now, err := replaced.JSON200.AsInventories(); err == nil {
+			fmt.Println("the next write sends generation", now.ResourceProviderGeneration)
+		}
 	}
 }
 

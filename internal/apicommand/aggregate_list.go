@@ -37,7 +37,7 @@ func listAggregates(ctx context.Context, f *frame.Frame, service *client.Client,
 	}
 	table := [][]string{{"AGGREGATE", "PROVIDERS", "SHARING"}}
 	for _, one := range listed {
-		table = append(table, []string{one.UUID.String(), fmt.Sprint(one.Providers), fmt.Sprint(one.SharingProviders)})
+		table = append(table, []string{one.UUID.String(), fmt.Sprint(one.ResourceProviderCount), fmt.Sprint(one.SharingProviderCount)})
 	}
 	if err := frame.PrintAs(f.Stdout, format, listed, table); err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berthd/berth/client"
+	api "github.com/berthd/berth/gen/client"
 	"github.com/berthd/berth/internal/connect"
 	"github.com/berthd/berth/internal/frame"
 	"github.com/berthd/berth/internal/terminal"
@@ -111,17 +112,17 @@ func showCapacity(ctx context.Context, f *frame.Frame, service *client.Client, f
 	if err != nil {
 		return err
 	}
-	var found client.Capacity
+	var found api.CapacityList
 	var document any = &found
 	if flags.byTree {
-		found.Sums = []client.CapacitySum{}
+		found.Capacity = []api.ClassCapacity{}
 		for sum, failed := range service.CapacityTrees(ctx, query, 0) {
 			if failed != nil {
 				return capacityError(failed)
 			}
-			found.Sums = append(found.Sums, sum)
+			found.Capacity = append(found.Capacity, sum)
 		}
-		document = map[string]any{"capacity": found.Sums} // pages have different times
+		document = map[string]any{"capacity": found.Capacity} // pages have different times
 	} else if found, err = service.CapacityList(ctx, query); err != nil {
 		return capacityError(err)
 	}
@@ -129,14 +130,14 @@ func showCapacity(ctx context.Context, f *frame.Frame, service *client.Client, f
 		return frame.WriteDocument(f.Stdout, *flags.format, document)
 	}
 	text := capacityText{wide: flags.wide, ascii: !terminal.HasUnicode(frame.Environment(f.Environ))}
-	out := frame.LayOut(text.table(found.Sums))
-	if sizes := text.sizeTable(found.Sums); flags.sizes && len(sizes) > 1 {
+	out := frame.LayOut(text.table(found.Capacity))
+	if sizes := text.sizeTable(found.Capacity); flags.sizes && len(sizes) > 1 {
 		out += "\n" + frame.LayOut(sizes)
 	}
 	if _, err = io.WriteString(f.Stdout, out); err != nil {
 		return err
 	}
-	return noteEnd(f, "inventories", len(found.Sums), false)
+	return noteEnd(f, "inventories", len(found.Capacity), false)
 }
 
 // capacityError returns the error of a request for capacities.

@@ -84,8 +84,8 @@ func (q *capacityFitsFlags) addChange(flag string) func(string) error {
 }
 
 // question returns the question of the flags.
-func (q *capacityFitsFlags) question(ctx context.Context, service *client.Client) (asked client.CapacityFitQuestion, err error) {
-	asked = client.CapacityFitQuestion{Count: q.count, Apart: q.apart, Together: q.together}
+func (q *capacityFitsFlags) question(ctx context.Context, service *client.Client) (asked client.CapacityFitQuery, err error) {
+	asked = client.CapacityFitQuery{Count: q.count, Apart: q.apart, Together: q.together}
 	if q.count < 1 || q.count > 1_000_000 {
 		return asked, frame.WrongFlag("count", strconv.Itoa(q.count), "is not a number from 1 to 1000000", "write the number of members")
 	}

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/berthd/berth/client"
+	api "github.com/berthd/berth/gen/client"
 )
 
 // fitStops are the texts for the reasons why a search ended before its last tree.
@@ -16,10 +16,10 @@ var fitStops = map[string]string{
 }
 
 // fitsSentence returns the first line of the output.
-func fitsSentence(found *client.CapacityFit) string {
-	text := fitCount(&found.CapacityFitCount)
+func fitsSentence(found *api.CapacityFit) string {
+	text := fitCount(found.Fit, found.Stopped)
 	if before := found.Before; before != nil {
-		text += " instead of " + strings.TrimSuffix(strings.TrimSuffix(fitCount(before), " fit"), " fits")
+		text += " instead of " + strings.TrimSuffix(strings.TrimSuffix(fitCount(before.Fit, before.Stopped), " fit"), " fits")
 	}
 	if stopped := fitStops[found.Stopped]; stopped != "" {
 		return text + "; " + stopped
@@ -48,17 +48,17 @@ func fitsSentence(found *client.CapacityFit) string {
 }
 
 // fitCount returns a number of members with its verb.
-func fitCount(of *client.CapacityFitCount) string {
-	text := fmt.Sprintf("%d fit", of.Fit)
-	switch of.Fit {
+func fitCount(fit int64, stopped string) string {
+	text := fmt.Sprintf("%d fit", fit)
+	switch fit {
 	case 0:
 		text = "none fits"
 	case 1:
 		text = "1 fits"
 	}
-	if of.Stopped != "all" {
-		text = fmt.Sprintf("at least %d fit", of.Fit)
-		if of.Fit == 1 {
+	if stopped != "all" {
+		text = fmt.Sprintf("at least %d fit", fit)
+		if fit == 1 {
 			text += "s"
 		}
 	}
@@ -66,7 +66,7 @@ func fitCount(of *client.CapacityFitCount) string {
 }
 
 // fitTrees returns how many trees have room.
-func fitTrees(of *client.CapacityFitTrees) string {
+func fitTrees(of *api.CapacityFitTrees) string {
 	switch {
 	case of.LookedAt == 0:
 		return "no tree meets the conditions"
@@ -86,7 +86,7 @@ func fitTrees(of *client.CapacityFitTrees) string {
 }
 
 // fitEnds returns the class that ends first, and the one that does without the changes if it is another one.
-func fitEnds(found *client.CapacityFit) string {
+func fitEnds(found *api.CapacityFit) string {
 	if found.EndsFirst == nil {
 		return ""
 	}
@@ -98,7 +98,7 @@ func fitEnds(found *client.CapacityFit) string {
 }
 
 // fitsTable returns a row for each class of a query.
-func fitsTable(found *client.CapacityFit, classes []string, isUnicode bool) [][]string {
+func fitsTable(found *api.CapacityFit, classes []string, isUnicode bool) [][]string {
 	table := [][]string{{"CLASS", "AMOUNT", "ENOUGH FOR", "FREE", "STRANDED", ""}}
 	number := func(value *int64) string {
 		if value == nil {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/berthd/berth/client"
+	api "github.com/berthd/berth/gen/client"
 	"github.com/berthd/berth/internal/draw"
 )
 
@@ -22,8 +22,8 @@ const (
 )
 
 // table returns a row for each sum. The columns for units are there if a sum has them.
-func (t capacityText) table(sums []client.CapacitySum) [][]string {
-	hasUnits := slices.ContainsFunc(sums, func(sum client.CapacitySum) bool { return sum.Unit != nil })
+func (t capacityText) table(sums []api.ClassCapacity) [][]string {
+	hasUnits := slices.ContainsFunc(sums, func(sum api.ClassCapacity) bool { return sum.Unit != nil })
 	heading := append(groupHeading(sums), "CLASS", "PROVIDERS", "TOTAL", "RESERVED", "CAPACITY", "USED", "FREE", "LARGEST", "FULL")
 	if hasUnits {
 		heading = append(heading, "UNIT", "UNITS", "STRANDED", "OF FREE")
@@ -34,7 +34,7 @@ func (t capacityText) table(sums []client.CapacitySum) [][]string {
 	table := [][]string{append(heading, "USAGE")}
 	for i := range sums {
 		sum := &sums[i]
-		row := append(groupCells(sum), sum.Class, strconv.FormatInt(sum.Providers, 10), strconv.FormatInt(sum.Total, 10),
+		row := append(groupCells(sum), sum.ResourceClass, strconv.FormatInt(sum.ResourceProviders, 10), strconv.FormatInt(sum.Total, 10),
 			strconv.FormatInt(sum.Reserved, 10), amountText(sum.Capacity), amountText(sum.Used), amountText(sum.Free),
 			strconv.FormatInt(sum.Largest, 10), strconv.FormatInt(sum.Full, 10))
 		if hasUnits {
@@ -49,7 +49,7 @@ func (t capacityText) table(sums []client.CapacitySum) [][]string {
 }
 
 // usage returns a bar of the used part of the capacity, with its percentage.
-func (t capacityText) usage(sum *client.CapacitySum) string {
+func (t capacityText) usage(sum *api.ClassCapacity) string {
 	fraction := 0.0
 	switch {
 	case sum.Used > 0 && sum.Used >= sum.Capacity:
@@ -65,17 +65,17 @@ func (t capacityText) usage(sum *client.CapacitySum) string {
 }
 
 // sizeTable returns a row for each sum and size. The bar is the part of the free capacity that providers of this size have.
-func (t capacityText) sizeTable(sums []client.CapacitySum) [][]string {
+func (t capacityText) sizeTable(sums []api.ClassCapacity) [][]string {
 	table := [][]string{append(groupHeading(sums), "CLASS", "FREE ON ONE", "PROVIDERS", "FREE", "PART")}
 	for i := range sums {
 		sum := &sums[i]
-		leading := append(groupCells(sum), sum.Class)
+		leading := append(groupCells(sum), sum.ResourceClass)
 		for j, size := range sum.Sizes {
 			if j > 0 {
 				leading = make([]string, len(leading)) // a repeated class is harder to read
 			}
 			part := size.Free / sum.Free
-			table = append(table, append(slices.Clone(leading), rangeText(size.AtLeast), strconv.FormatInt(size.Providers, 10),
+			table = append(table, append(slices.Clone(leading), rangeText(size.AtLeast), strconv.FormatInt(size.ResourceProviders, 10),
 				amountText(size.Free), fmt.Sprintf("%s %3s", draw.Bar(part, sizeBarLength, t.ascii), percentText(part))))
 		}
 	}
@@ -83,7 +83,7 @@ func (t capacityText) sizeTable(sums []client.CapacitySum) [][]string {
 }
 
 // groupHeading returns the heading of the group of sums, if they have one.
-func groupHeading(sums []client.CapacitySum) []string {
+func groupHeading(sums []api.ClassCapacity) []string {
 	switch {
 	case len(sums) > 0 && sums[0].Tree != nil:
 		return []string{"TREE"}
@@ -94,7 +94,7 @@ func groupHeading(sums []client.CapacitySum) []string {
 	}
 }
 
-func groupCells(sum *client.CapacitySum) []string {
+func groupCells(sum *api.ClassCapacity) []string {
 	switch {
 	case sum.Tree != nil:
 		return []string{sum.Tree.Name}
@@ -105,14 +105,14 @@ func groupCells(sum *client.CapacitySum) []string {
 	}
 }
 
-func unitCells(sum *client.CapacitySum) []string {
+func unitCells(sum *api.ClassCapacity) []string {
 	if sum.Unit == nil || sum.Units == nil || sum.Stranded == nil || sum.Fragmentation == nil {
 		return []string{"-", "-", "-", "-"}
 	}
 	return []string{strconv.FormatInt(*sum.Unit, 10), amountText(*sum.Units), amountText(*sum.Stranded), percentText(*sum.Fragmentation)}
 }
 
-func providerCell(of *client.CapacityProvider) string {
+func providerCell(of *api.NamedProvider) string {
 	if of == nil {
 		return "-"
 	}

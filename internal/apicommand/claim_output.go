@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthd/berth/client"
+	api "github.com/berthd/berth/gen/client"
 	"github.com/berthd/berth/internal/frame"
 	"github.com/berthd/berth/internal/terminal"
 )
@@ -22,7 +23,7 @@ type claimsDocument struct {
 	Query     *int `json:"query"`
 	Candidate *int `json:"candidate"`
 	// Effort is nil if the command sent the query and the claim one after the other.
-	Effort *client.ClaimEffort `json:"effort"`
+	Effort *api.ClaimEffort `json:"effort"`
 }
 
 // claimDocument is the allocations of one consumer.
@@ -158,7 +159,7 @@ func (c *claimCall) placeText(document *claimsDocument, claim *claimDocument) st
 }
 
 // effortText returns which of the candidates was claimed. The service tries them in order, so it is the last one.
-func effortText(effort *client.ClaimEffort) string {
+func effortText(effort *api.ClaimEffort) string {
 	which := "last"
 	if effort.Candidates <= 1 {
 		which = "first"

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berthd/berth/client"
+	api "github.com/berthd/berth/gen/client"
 	"github.com/berthd/berth/internal/draw"
 	"github.com/berthd/berth/internal/frame"
 	"github.com/berthd/berth/internal/terminal"
@@ -103,7 +104,7 @@ func rehearse(ctx context.Context, f *frame.Frame, service *client.Client, forma
 }
 
 // drawChanges draws what a write would change.
-func drawChanges(ctx context.Context, f *frame.Frame, service *client.Client, changed *client.StateChanges) error {
+func drawChanges(ctx context.Context, f *frame.Frame, service *client.Client, changed *api.StateChange) error {
 	changes, err := changesOf(ctx, service, changed)
 	if err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 
 // changesOf returns the changes of a dry run for drawing. The service returns only what differs, so it reads the names
 // and parents of the providers, and the types of the consumers.
-func changesOf(ctx context.Context, service *client.Client, changed *client.StateChanges) (*draw.Changes, error) {
+func changesOf(ctx context.Context, service *client.Client, changed *api.StateChange) (*draw.Changes, error) {
 	trees, err := treesOf(ctx, service, changed)
 	if err != nil {
 		return nil, err
@@ -31,28 +31,28 @@ func changesOf(ctx context.Context, service *client.Client, changed *client.Stat
 
 func nodeOf(provider api.Provider) client.Node {
 	node := client.Node{UUID: provider.UUID, Name: provider.Name, Generation: new(provider.Generation)}
-	if parent, err := provider.ParentProviderUUID.Get(); err == nil {
-		node.Parent = parent
+	if parent := provider.ParentProviderUUID; parent != nil {
+		node.Parent = *parent
 	}
 	return node
 }
 
 // treesOf returns the providers of the trees of changed providers, as they are now. New providers are not among them.
-func treesOf(ctx context.Context, service *client.Client, changed *client.StateChanges) (map[uuid.UUID]api.Provider, error) {
+func treesOf(ctx context.Context, service *client.Client, changed *api.StateChange) (map[uuid.UUID]api.Provider, error) {
 	needed := map[uuid.UUID]bool{}
-	for id, change := range changed.Providers {
+	for id, change := range changed.ResourceProviders {
 		switch {
 		case change.Before != nil:
 			needed[id] = true
-		case change.After.Parent != nil:
-			needed[*change.After.Parent] = true
+		case change.After.ParentProviderUUID != nil:
+			needed[*change.After.ParentProviderUUID] = true
 		}
-		if change.After != nil && change.After.Parent != nil {
-			needed[*change.After.Parent] = true
+		if change.After != nil && change.After.ParentProviderUUID != nil {
+			needed[*change.After.ParentProviderUUID] = true
 		}
 	}
 	maps.DeleteFunc(needed, func(id uuid.UUID, _ bool) bool {
-		change, named := changed.Providers[id]
+		change, named := changed.ResourceProviders[id]
 		return named && change.Before == nil // it is new
 	})
 	found := map[uuid.UUID]api.Provider{}
@@ -79,10 +79,10 @@ func treesOf(ctx context.Context, service *client.Client, changed *client.StateC
 }
 
 // typesOf returns the types of the changed consumers whose type does not change.
-func typesOf(ctx context.Context, service *client.Client, changed *client.StateChanges) (map[uuid.UUID]string, error) {
+func typesOf(ctx context.Context, service *client.Client, changed *api.StateChange) (map[uuid.UUID]string, error) {
 	types := map[uuid.UUID]string{}
 	for id, change := range changed.Consumers {
-		if change.Type() != "" {
+		if client.ChangedType(change) != "" {
 			continue
 		}
 		current, err := service.AllocationList(ctx, id)

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthd/berth/client"
+	api "github.com/berthd/berth/gen/client"
 )
 
 // maxHolders is the maximum number of consumers of a provider in the text.
@@ -17,7 +18,7 @@ const maxHolders = 5
 
 // holding is what consumers hold of a class on a provider that has too little free capacity.
 type holding struct {
-	provider client.ExplainedProvider
+	provider api.ExplanationProvider
 	class    string
 	// consumers are those with the largest amounts; more is the number of the others.
 	consumers []holder
@@ -54,7 +55,7 @@ func newHolderReader(service *client.Client) *holderReader {
 // that an error becomes a note. stored is true for an explanation of an earlier time.
 func (r *holderReader) find(ctx context.Context, of *client.Explanation, stored bool) holders {
 	made := holders{now: stored}
-	isNamed := func(tree client.ExplainedTree) bool { return tree.FreedBy.IsSpecified() }
+	isNamed := func(tree api.ExplanationTree) bool { return tree.FreedBy.IsSpecified() }
 	if of == nil || of.Reason == fitsReason || slices.ContainsFunc(of.Nearest, isNamed) {
 		return made // nothing is missing, or the explanation says which consumers must go
 	}
@@ -71,7 +72,7 @@ func (r *holderReader) find(ctx context.Context, of *client.Explanation, stored 
 }
 
 // load reads the allocations on a provider. One that does not exist any more has none.
-func (r *holderReader) load(ctx context.Context, provider client.ExplainedProvider) {
+func (r *holderReader) load(ctx context.Context, provider api.ExplanationProvider) {
 	if _, known := r.read[provider.UUID]; known || r.note != "" {
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/berthd/berth/client"
+	api "github.com/berthd/berth/gen/client"
 	"github.com/berthd/berth/internal/explaintext"
 )
 
@@ -38,7 +39,7 @@ func (e *explanationText) parts(of *client.Explanation) {
 	}
 }
 
-func partRows(of *client.ExplainedPart, exact bool) []partRow {
+func partRows(of *api.ExplanationPart, exact bool) []partRow {
 	if len(of.Steps) == 0 {
 		return nil
 	}
@@ -66,7 +67,7 @@ func partRows(of *client.ExplainedPart, exact bool) []partRow {
 const minNameWidth = 13
 
 // nearest adds the trees that fail by least, with what they lack.
-func (e *explanationText) nearest(trees []client.ExplainedTree) {
+func (e *explanationText) nearest(trees []api.ExplanationTree) {
 	if len(trees) == 0 {
 		return
 	}

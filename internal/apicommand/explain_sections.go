@@ -7,12 +7,13 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthd/berth/client"
+	api "github.com/berthd/berth/gen/client"
 	"github.com/berthd/berth/internal/explaintext"
 	"github.com/berthd/berth/internal/frame"
 )
 
 // freed adds the consumers without which the query fits, by tree.
-func (e *explanationText) freed(trees []client.ExplainedTree) {
+func (e *explanationText) freed(trees []api.ExplanationTree) {
 	hasHeading := false
 	for _, tree := range trees {
 		set, err := tree.FreedBy.Get()
@@ -68,7 +69,7 @@ func (e *explanationText) changes(of *client.Explanation) {
 	e.section("WOULD FIT")
 	for i := range of.Relaxations {
 		one := &of.Relaxations[i]
-		e.wrap(fmt.Sprintf("%8s  ", found(&one.ExplainedCandidates)), explaintext.Change(one))
+		e.wrap(fmt.Sprintf("%8s  ", found(one.Candidates, one.More)), explaintext.Change(one))
 	}
 	if isCut {
 		e.addf("          The service had no time to try all changes.")
@@ -76,7 +77,7 @@ func (e *explanationText) changes(of *client.Explanation) {
 }
 
 // items adds the allocations of a rejected claim. Several consumers have a column.
-func (e *explanationText) items(all []client.ExplainedItem) {
+func (e *explanationText) items(all []api.ExplanationClaimItem) {
 	if len(all) == 0 {
 		return
 	}

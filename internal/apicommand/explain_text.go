@@ -153,7 +153,7 @@ func (e *explanationText) explain(of *client.Explanation, held holders) {
 	e.items(of.Items)
 	if of.Elsewhere != nil {
 		e.section("WOULD FIT ELSEWHERE")
-		e.wrap(fmt.Sprintf("%8s  ", found(of.Elsewhere)), "candidates for "+of.Elsewhere.Query)
+		e.wrap(fmt.Sprintf("%8s  ", found(of.Elsewhere.Candidates, of.Elsewhere.More)), "candidates for "+of.Elsewhere.Query)
 	}
 }
 
@@ -164,11 +164,11 @@ func (e *explanationText) section(heading string) {
 }
 
 // found returns a number of candidates.
-func found(of *client.ExplainedCandidates) string {
-	if of.More {
-		return fmt.Sprintf("%d+", of.Candidates)
+func found(candidates int64, more bool) string {
+	if more {
+		return fmt.Sprintf("%d+", candidates)
 	}
-	return fmt.Sprint(of.Candidates)
+	return fmt.Sprint(candidates)
 }
 
 // trees adds the stages up to the first one without trees.

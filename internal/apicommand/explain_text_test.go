@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/berthd/berth/client"
+	api "github.com/berthd/berth/gen/client"
 )
 
 var updateTexts = flag.Bool("update", false, "write the texts of explanations to testdata/explain")
@@ -131,11 +132,9 @@ func recorded(t *testing.T, asked, first, made string) *client.RecordedExplanati
 		return parsed
 	}
 	first1 := situations(t)[0]
-	of := &client.RecordedExplanation{
-		RequestID: "req-6b6837d1-5af3-4138-b4ed-e0275c3efda4", API: "placement", Microversion: "1.36", Question: first1.Query,
-		AskedAt: at(asked), SameQuestion: client.EqualQuestions{Requests: 17, FirstAskedAt: at(first)},
-		Explanation: decodeExplanation(t, first1.Explanation),
-	}
+	of := &client.RecordedExplanation{Explanation: decodeExplanation(t, first1.Explanation)}
+	of.RequestID, of.API, of.Microversion, of.Question = "req-6b6837d1-5af3-4138-b4ed-e0275c3efda4", "placement", "1.36", first1.Query
+	of.AskedAt, of.SameQuestion = at(asked), api.EqualQueries{Requests: 17, FirstAskedAt: at(first)}
 	if made != "" {
 		madeAt := at(made)
 		of.MadeAt = &madeAt

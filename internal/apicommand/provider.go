@@ -42,11 +42,10 @@ type providerDocument struct {
 }
 
 func documentOfProvider(provider api.Provider) providerDocument {
-	document := providerDocument{UUID: provider.UUID, Name: provider.Name, Generation: provider.Generation, Root: provider.RootProviderUUID}
-	if parent, err := provider.ParentProviderUUID.Get(); err == nil {
-		document.Parent = &parent
+	return providerDocument{
+		UUID: provider.UUID, Name: provider.Name, Generation: provider.Generation, Root: provider.RootProviderUUID,
+		Parent: provider.ParentProviderUUID,
 	}
-	return document
 }
 
 // providerTable returns the rows of a table of providers. It shows the UUID of a parent or root
@@ -56,8 +55,8 @@ func providerTable(providers []api.Provider, names map[uuid.UUID]string) [][]str
 	table := [][]string{{"UUID", "NAME", "GENERATION", "PARENT", "ROOT"}}
 	for _, provider := range providers {
 		parent := "-"
-		if id, err := provider.ParentProviderUUID.Get(); err == nil {
-			parent = named(id)
+		if id := provider.ParentProviderUUID; id != nil {
+			parent = named(*id)
 		}
 		table = append(table, []string{
 			provider.UUID.String(), provider.Name, fmt.Sprint(provider.Generation), parent, named(provider.RootProviderUUID),
@@ -73,8 +72,8 @@ func printProvider(ctx context.Context, f *frame.Frame, service *client.Client, 
 	}
 	names := newProviderNames(service, provider)
 	ancestors := []uuid.UUID{provider.RootProviderUUID}
-	if parent, err := provider.ParentProviderUUID.Get(); err == nil {
-		ancestors = append(ancestors, parent)
+	if parent := provider.ParentProviderUUID; parent != nil {
+		ancestors = append(ancestors, *parent)
 	}
 	if err := names.load(ctx, ancestors); err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berthd/berth/client"
+	api "github.com/berthd/berth/gen/client"
 	"github.com/berthd/berth/internal/connect"
 	"github.com/berthd/berth/internal/frame"
 	"github.com/berthd/berth/internal/terminal"
@@ -89,7 +90,7 @@ func (a *applyFlags) run(ctx context.Context, f *frame.Frame, service *client.Cl
 			return err
 		}
 	}
-	var done client.ReplacedTree
+	var done api.TreeChanged
 	return write{f, service, *a.dryRun, *a.format}.run(ctx, func(ctx context.Context) (err error) {
 		done, err = service.TreeReplace(ctx, root, *wanted)
 		return err
@@ -135,7 +136,7 @@ func inverseExists(path string) error {
 }
 
 // print prints what changed.
-func (a *applyFlags) print(ctx context.Context, f *frame.Frame, file *fileNames, wanted *client.WantedTree, done *client.ReplacedTree) error {
+func (a *applyFlags) print(ctx context.Context, f *frame.Frame, file *fileNames, wanted *client.WantedTree, done *api.TreeChanged) error {
 	if frame.IsDocument(*a.format) {
 		return frame.PrintAs(f.Stdout, *a.format, done, nil)
 	}
@@ -144,12 +145,12 @@ func (a *applyFlags) print(ctx context.Context, f *frame.Frame, file *fileNames,
 	for _, provider := range wanted.Providers {
 		names.known[provider.UUID] = provider.Name
 	}
-	if err := names.load(ctx, sortedIDs(done.Providers)); err != nil {
+	if err := names.load(ctx, sortedIDs(done.ResourceProviders)); err != nil {
 		return err
 	}
 	table := [][]string{{"PROVIDER", "UUID", "CHANGE", "GENERATION", "CHANGED"}}
-	for _, id := range sortedIDs(done.Providers) {
-		change := done.Providers[id]
+	for _, id := range sortedIDs(done.ResourceProviders) {
+		change := done.ResourceProviders[id]
 		table = append(table, []string{
 			names.known[id], id.String(), change.Change, generationText(change.Generation), frame.OrDash(strings.Join(change.Changed, ", ")),
 		})
@@ -160,7 +161,7 @@ func (a *applyFlags) print(ctx context.Context, f *frame.Frame, file *fileNames,
 	table = [][]string{{"CONSUMER", "CHANGE", "GENERATION"}}
 	for _, id := range sortedIDs(done.Consumers) {
 		change := done.Consumers[id]
-		table = append(table, []string{id.String(), change.Change, generationText(change.Generation)})
+		table = append(table, []string{id.String(), change.Change, generationText(change.ConsumerGeneration)})
 	}
 	if err := f.Printf(""); err != nil {
 		return err

@@ -156,7 +156,7 @@ func (p *fileProvider) wanted(ctx context.Context, names *fileNames, current *ap
 		}
 		made.Parent = &id
 	case !p.Parent.IsSpecified() && current != nil:
-		made.Parent = givenOf(current.ParentProviderUUID)
+		made.Parent = current.ParentProviderUUID
 	}
 	if p.Inventories != nil {
 		made.Inventories = *p.Inventories

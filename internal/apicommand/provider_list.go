@@ -180,7 +180,11 @@ func (q *providerListFlags) readPages(ctx context.Context, service *client.Clien
 	listed, hasMore, err := firstOf(service.Providers(ctx, query), q.limit)
 	providers := make([]api.Provider, 0, len(listed))
 	for i := range listed {
-		providers = append(providers, listed[i].Provider)
+		one := &listed[i]
+		providers = append(providers, api.Provider{
+			UUID: one.UUID, Name: one.Name, Generation: one.Generation, ParentProviderUUID: one.ParentProviderUUID,
+			RootProviderUUID: one.RootProviderUUID, Links: one.Links,
+		})
 	}
 	return providers, hasMore, err
 }

@@ -77,7 +77,10 @@ descendants. A property without a flag is unchanged. The command prints the prov
 	completeProviders(f, command)
 	completeProviderFlags(f, command, "parent")
 	run := withProvider(f, func(ctx context.Context, service *client.Client, provider api.Provider, _ []string) error {
-		parentID, _ := provider.ParentProviderUUID.Get() // uuid.Nil for a root
+		parentID := uuid.Nil // of a root
+		if provider.ParentProviderUUID != nil {
+			parentID = *provider.ParentProviderUUID
+		}
 		switch {
 		case *root:
 			parentID = uuid.Nil

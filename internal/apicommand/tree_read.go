@@ -242,8 +242,8 @@ func (r *TreeReader) provider(ctx context.Context, member api.Provider) (*client
 // the same generation.
 func (r *TreeReader) properties(ctx context.Context, member api.Provider) (node *client.Node, usages client.Resources, isConsistent bool, err error) {
 	node = &client.Node{UUID: member.UUID, Name: member.Name}
-	if parent, missing := member.ParentProviderUUID.Get(); missing == nil {
-		node.Parent = parent
+	if parent := member.ParentProviderUUID; parent != nil {
+		node.Parent = *parent
 	}
 	var inventory, traits, aggregates, used int64
 	if node.Inventories, inventory, err = r.Service.InventoryList(ctx, member.UUID); err != nil {

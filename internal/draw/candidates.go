@@ -95,8 +95,10 @@ func (c *Candidate) Used() (providers []uuid.UUID) {
 func (c *Candidate) IsShared(id uuid.UUID) bool { return c.of[id.String()].RootProviderUUID != c.Root }
 
 func (c *Candidate) parent(id uuid.UUID) uuid.UUID {
-	parent, _ := c.of[id.String()].ParentProviderUUID.Get()
-	return parent
+	if parent := c.of[id.String()].ParentProviderUUID; parent != nil {
+		return *parent
+	}
+	return uuid.Nil
 }
 
 // CandidateRow is a provider of a drawn candidate. Groups are the suffixes of the groups that it serves.

@@ -9,20 +9,21 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthd/berth/client"
+	api "github.com/berthd/berth/gen/client"
 )
 
 // CompareDryRun returns the changes of a dry run. The service returns only what differs: known has the providers as they
 // are, for names and parents, and types the types of consumers whose type does not change. A provider that known lacks
 // has its UUID as its name.
-func CompareDryRun(changed *client.StateChanges, known map[uuid.UUID]client.Node, types map[uuid.UUID]string) *Changes {
+func CompareDryRun(changed *api.StateChange, known map[uuid.UUID]client.Node, types map[uuid.UUID]string) *Changes {
 	before, after := Forest{Allocations: client.Allocations{}}, Forest{Allocations: client.Allocations{}}
 	for id, node := range known {
-		if _, differs := changed.Providers[id]; !differs {
+		if _, differs := changed.ResourceProviders[id]; !differs {
 			before.Nodes = append(before.Nodes, node)
 		}
 	}
 	after.Nodes = slices.Clone(before.Nodes)
-	for id, change := range changed.Providers {
+	for id, change := range changed.ResourceProviders {
 		current := known[id]
 		current.UUID, current.Name = id, cmp.Or(current.Name, id.String())
 		if change.Before != nil {
@@ -34,7 +35,7 @@ func CompareDryRun(changed *client.StateChanges, known map[uuid.UUID]client.Node
 		}
 	}
 	for id, change := range changed.Consumers {
-		kind := cmp.Or(change.Type(), types[id])
+		kind := cmp.Or(client.ChangedType(change), types[id])
 		if change.Before != nil {
 			before.Allocations[id] = recordOf(change.Before, kind)
 		}
@@ -48,35 +49,32 @@ func CompareDryRun(changed *client.StateChanges, known map[uuid.UUID]client.Node
 }
 
 // inheritPlace sets the parent that a provider has after the change.
-func inheritPlace(node *client.Node, change client.ProviderChange) {
-	if change.After != nil && change.Before.Parent != nil && change.After.Parent == nil {
+func inheritPlace(node *client.Node, change api.ProviderChange) {
+	if change.After != nil && change.Before.ParentProviderUUID != nil && change.After.ParentProviderUUID == nil {
 		node.Parent = uuid.Nil // it becomes a root
 	}
 }
 
 // withPart returns a node with the members that differ.
-func withPart(node client.Node, part *client.ProviderPart) client.Node {
+func withPart(node client.Node, part *api.ProviderPart) client.Node {
 	if part.Name != nil {
 		node.Name = *part.Name
 	}
-	if part.Parent != nil {
-		node.Parent = *part.Parent
+	if part.ParentProviderUUID != nil {
+		node.Parent = *part.ParentProviderUUID
 	}
 	if part.Generation != nil {
 		node.Generation = part.Generation
 	}
 	node.Inventories = client.Inventories{}
 	for class, record := range part.Inventories {
-		node.Inventories[class] = client.InventoryRecord{
-			Total: record.Total, Reserved: &record.Reserved, MinUnit: &record.MinUnit, MaxUnit: &record.MaxUnit,
-			StepSize: &record.StepSize, AllocationRatio: &record.AllocationRatio,
-		}
+		node.Inventories[class] = client.RecordOf(record)
 	}
 	node.Traits, node.Aggregates = part.Traits, part.Aggregates
 	return node
 }
 
-func recordOf(part *client.ConsumerPart, kind string) *client.Consumer {
+func recordOf(part *api.ConsumerPart, kind string) *client.Consumer {
 	record := &client.Consumer{Allocations: map[uuid.UUID]client.Resources{}, Type: kind}
 	for provider, allocations := range part.Allocations {
 		record.Allocations[provider] = allocations.Resources
@@ -85,7 +83,7 @@ func recordOf(part *client.ConsumerPart, kind string) *client.Consumer {
 }
 
 // ownersOf returns the consumers whose project, user or type changes.
-func ownersOf(changed *client.StateChanges) []ConsumerChange {
+func ownersOf(changed *api.StateChange) []ConsumerChange {
 	var changes []ConsumerChange
 	for _, id := range slices.SortedFunc(maps.Keys(changed.Consumers), func(a, b uuid.UUID) int { return strings.Compare(a.String(), b.String()) }) {
 		before, after := changed.Consumers[id].Before, changed.Consumers[id].After
@@ -96,7 +94,7 @@ func ownersOf(changed *client.StateChanges) []ConsumerChange {
 		for _, field := range []struct {
 			name     string
 			from, to *string
-		}{{"project", before.ProjectID, after.ProjectID}, {"user", before.UserID, after.UserID}, {"type", before.Type, after.Type}} {
+		}{{"project", before.ProjectID, after.ProjectID}, {"user", before.UserID, after.UserID}, {"type", before.ConsumerType, after.ConsumerType}} {
 			if field.from != nil && field.to != nil {
 				fields = append(fields, OwnerChange{Field: field.name, From: *field.from, To: *field.to})
 			}
@@ -109,9 +107,9 @@ func ownersOf(changed *client.StateChanges) []ConsumerChange {
 }
 
 // namesOf returns the added and removed resource classes and traits.
-func namesOf(changed *client.StateChanges) []NameChange {
+func namesOf(changed *api.StateChange) []NameChange {
 	var changes []NameChange
-	for kind, names := range map[string]map[string]client.NameChange{"resource class": changed.Classes, "trait": changed.Traits} {
+	for kind, names := range map[string]map[string]api.NameChange{"resource class": changed.ResourceClasses, "trait": changed.Traits} {
 		for name, change := range names {
 			made := NameChange{Change: Added, Kind: kind, Name: name}
 			if change.After == nil {

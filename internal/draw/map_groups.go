@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/berthd/berth/client"
+	api "github.com/berthd/berth/gen/client"
 )
 
 // MapGroup is the trees of an aggregate on a map; of no aggregate if ID is uuid.Nil. Used and Capacity are their sums.
@@ -17,7 +17,7 @@ type MapGroup struct {
 
 // MapGroups returns the squares of the sums of trees by the aggregates of their roots. A tree in two aggregates is in both
 // groups. href returns the address of a tree.
-func MapGroups(sums []client.CapacitySum, aggregates map[uuid.UUID][]uuid.UUID, href func(root uuid.UUID) string) []*MapGroup {
+func MapGroups(sums []api.ClassCapacity, aggregates map[uuid.UUID][]uuid.UUID, href func(root uuid.UUID) string) []*MapGroup {
 	groups := map[uuid.UUID]*MapGroup{}
 	var all []*MapGroup
 	for _, sum := range sums {
@@ -51,7 +51,7 @@ func (g *MapGroup) Fragment(columns int, linked bool) string {
 }
 
 // squareOf returns the square of the sum of a tree. A tree with a provider over its capacity is over capacity.
-func squareOf(sum client.CapacitySum, href string) LinkedSquare {
+func squareOf(sum api.ClassCapacity, href string) LinkedSquare {
 	square := LinkedSquare{Square: NoInventory, Href: href, Title: sum.Tree.Name + ": no capacity"}
 	if sum.Capacity > 0 {
 		square.Square, square.Title = Square(sum.Used/sum.Capacity), fmt.Sprintf("%s: %.1f %%", sum.Tree.Name, sum.Used/sum.Capacity*100)

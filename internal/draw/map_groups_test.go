@@ -6,16 +6,16 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/berthd/berth/client"
+	api "github.com/berthd/berth/gen/client"
 )
 
 func TestCLI_MapGroups_HaveTreesByAggregate(t *testing.T) {
 	t.Parallel()
-	tree := func(name string) *client.CapacityProvider {
-		return &client.CapacityProvider{UUID: uuid.New(), Name: name}
+	tree := func(name string) *api.NamedProvider {
+		return &api.NamedProvider{UUID: uuid.New(), Name: name}
 	}
 	first, second, rack := tree("cn<1>"), tree("cn2\u202e"), uuid.New()
-	groups := MapGroups([]client.CapacitySum{
+	groups := MapGroups([]api.ClassCapacity{
 		{Tree: first, Used: 1, Capacity: 4}, {Tree: second, Used: 6, Capacity: 4, OverCapacity: 2}, {Tree: tree("cn3")},
 	}, map[uuid.UUID][]uuid.UUID{first.UUID: {rack}, second.UUID: {rack}}, func(root uuid.UUID) string { return "/" + root.String() })
 	if len(groups) != 2 || groups[0].ID != rack || groups[0].Used != 7 || groups[0].Capacity != 8 || groups[1].ID != uuid.Nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthd/berth/client"
+	api "github.com/berthd/berth/gen/client"
 )
 
 // shownHost is a host with two NUMA nodes, a card below the first, a shared pool, and two consumers.
@@ -23,7 +24,7 @@ func shownHost() *client.ShownTree {
 	pool := provider(9, "pool", 0, client.Resources{"DISK_GB": 50}, client.Inventories{"DISK_GB": record(100)})
 	pool.Root, pool.Aggregates = id(9), []uuid.UUID{id(90), id(91)}
 	consumer := func(allocations map[uuid.UUID]client.Resources) *client.ShownConsumer {
-		return &client.ShownConsumer{Consumer: client.Consumer{Allocations: allocations}, Places: map[uuid.UUID]client.ShownPlace{}}
+		return &client.ShownConsumer{Consumer: client.Consumer{Allocations: allocations}, Places: map[uuid.UUID]api.AllocationsOnNamedProvider{}}
 	}
 	return &client.ShownTree{
 		Root: id(1), Sharing: []client.ShownProvider{pool},

@@ -7,10 +7,11 @@ import (
 	"strings"
 
 	"github.com/berthd/berth/client"
+	api "github.com/berthd/berth/gen/client"
 )
 
 // Stage says which trees are left after a stage.
-func Stage(of *client.Explanation, stage *client.ExplainedStage) string {
+func Stage(of *client.Explanation, stage *api.ExplanationStage) string {
 	switch stage.Stage {
 	case "all":
 		return "all"
@@ -41,7 +42,7 @@ func Stage(of *client.Explanation, stage *client.ExplainedStage) string {
 }
 
 // groupText names the group of a stage: that without a suffix by its amounts.
-func groupText(of *client.Explanation, stage *client.ExplainedStage) string {
+func groupText(of *client.Explanation, stage *api.ExplanationStage) string {
 	if stage.Group == nil {
 		return "a group"
 	}
@@ -70,7 +71,7 @@ func join(all []string) string {
 }
 
 // Amounts returns the amounts of a part in the order of the query, which is that of the steps.
-func Amounts(of *client.ExplainedPart) []string {
+func Amounts(of *api.ExplanationPart) []string {
 	var texts, classes []string
 	for _, step := range of.Steps {
 		if amount, asked := of.Resources[step.Class]; asked && !slices.Contains(classes, step.Class) {
@@ -82,7 +83,7 @@ func Amounts(of *client.ExplainedPart) []string {
 }
 
 // Part names a part by its groups and amounts.
-func Part(of *client.ExplainedPart) string {
+func Part(of *api.ExplanationPart) string {
 	amounts := strings.Join(Amounts(of), ", ")
 	if slices.Contains(of.Groups, "") {
 		return amounts
@@ -101,7 +102,7 @@ func Part(of *client.ExplainedPart) string {
 }
 
 // Step names a step.
-func Step(of *client.ExplainedStep) string {
+func Step(of *api.ExplanationStep) string {
 	switch of.Step {
 	case "inventory":
 		return "inventory of " + of.Class
@@ -135,7 +136,7 @@ func FailedStage(stage string) string {
 }
 
 // Missing says what a tree lacks, in the words of the summary.
-func Missing(of *client.ExplainedMissing) string {
+func Missing(of *api.ExplanationMissing) string {
 	provider := "a provider"
 	if of.Provider != nil {
 		provider = of.Provider.Name
@@ -167,7 +168,7 @@ func Missing(of *client.ExplainedMissing) string {
 }
 
 // missingRoot says what the root of a tree lacks.
-func missingRoot(of *client.ExplainedMissing) string {
+func missingRoot(of *api.ExplanationMissing) string {
 	name, isForbidden := strings.CutPrefix(of.Value, "!")
 	switch {
 	case of.Step == "root_required" && isForbidden:
@@ -183,7 +184,7 @@ func missingRoot(of *client.ExplainedMissing) string {
 }
 
 // Freed says without how many consumers a query fits in a tree.
-func Freed(tree string, of *client.ExplainedFreed) string {
+func Freed(tree string, of *api.ExplanationFreedSet) string {
 	count := "1 consumer"
 	if len(of.Consumers) != 1 {
 		count = fmt.Sprintf("%d consumers", len(of.Consumers))
@@ -196,7 +197,7 @@ func Freed(tree string, of *client.ExplainedFreed) string {
 }
 
 // Held lists what a consumer holds.
-func Held(of *client.ExplainedHolder) string {
+func Held(of *api.ExplanationFreedConsumer) string {
 	texts := make([]string, len(of.Allocations))
 	for i, one := range of.Allocations {
 		texts[i] = fmt.Sprintf("%d %s of %s", one.Amount, one.Class, one.Provider.Name)
@@ -214,7 +215,7 @@ func traitText(value string) string {
 }
 
 // Change names a change of the query.
-func Change(of *client.ExplainedChange) string {
+func Change(of *api.ExplanationRelaxation) string {
 	text := "without " + of.Value
 	switch of.Change {
 	case "amount":

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/berthd/berth/client"
+	api "github.com/berthd/berth/gen/client"
 	"github.com/berthd/berth/internal/draw"
 )
 
@@ -65,15 +65,15 @@ func (v *visit) capacity() error {
 	}
 	found, of := v.sums(shape)
 	v.fitCard(shape)
-	v.card("left", class, of(func(all []client.CapacitySum) *content {
+	v.card("left", class, of(func(all []api.ClassCapacity) *content {
 		return &content{Sums: v.capacityTable(all, class, shape), Empty: noInventory}
 	})).Kind = "w8"
-	v.card("pieces", "Free "+class+" in pieces", of(func(all []client.CapacitySum) *content { return pieces(all, class) })).Kind = "w4"
+	v.card("pieces", "Free "+class+" in pieces", of(func(all []api.ClassCapacity) *content { return pieces(all, class) })).Kind = "w4"
 	v.card("groups", class+" by "+by, func(ctx context.Context) (*content, error) { return v.groupedSums(ctx, class, by, shape) })
 	if err := v.wait(); err != nil {
 		return err
 	}
-	v.head("Capacity", "capacity", v.planPage(v.classField(class, found.Sums), v.choices("group_by", "by", "aggregate", "tree"), v.shapeField()))
+	v.head("Capacity", "capacity", v.planPage(v.classField(class, found.Capacity), v.choices("group_by", "by", "aggregate", "tree"), v.shapeField()))
 	v.frame.AsOf = found.AsOf
 	v.frame.Actions = append(exports(v.with(), "csv", "json"), Link{Text: "What if…", Href: v.href("/capacity/what-if", "shape", shape.Text)})
 	return nil
@@ -99,7 +99,7 @@ func (v *visit) exportSums(class, by string, shape asked) error {
 	for _, s := range page.Sums {
 		group := v.groupOf(s)
 		rows = append(rows, []any{
-			group.Text, path.Base(group.Href), s.Class, s.Providers, s.Total, s.Reserved, fmt.Sprintf("%.0f", s.Capacity), fmt.Sprintf("%.0f", s.Used),
+			group.Text, path.Base(group.Href), s.ResourceClass, s.ResourceProviders, s.Total, s.Reserved, fmt.Sprintf("%.0f", s.Capacity), fmt.Sprintf("%.0f", s.Used),
 			fmt.Sprintf("%.0f", s.Free), fmt.Sprintf("%.0f", max(s.OverCapacity, 0)), s.Largest, s.Full,
 		})
 	}
@@ -111,7 +111,7 @@ func whole(amount float64) int64 { return int64(min(amount, 1<<62)) }
 
 // capacityTable returns the sums of a class by aggregate or tree, or those of all classes if class is empty. With a shape it
 // has what is stranded, and how often the shape fits at most: as often as the amount of the scarcest class of the group.
-func (v *visit) capacityTable(sums []client.CapacitySum, class string, shape asked) Table {
+func (v *visit) capacityTable(sums []api.ClassCapacity, class string, shape asked) Table {
 	fits := map[Link]float64{}
 	for _, sum := range sums {
 		if group := v.groupOf(sum); sum.Units != nil {
@@ -120,7 +120,7 @@ func (v *visit) capacityTable(sums []client.CapacitySum, class string, shape ask
 			}
 		}
 	}
-	sums = slices.DeleteFunc(slices.Clone(sums), func(sum client.CapacitySum) bool { return class != "" && sum.Class != class })
+	sums = slices.DeleteFunc(slices.Clone(sums), func(sum api.ClassCapacity) bool { return class != "" && sum.ResourceClass != class })
 	table := v.sumTable(sums)
 	if shape.Text != "" {
 		table.Heads = append(table.Heads, heads("#Stranded", "#Fits at most")...)
@@ -128,19 +128,19 @@ func (v *visit) capacityTable(sums []client.CapacitySum, class string, shape ask
 	for i, sum := range sums {
 		row := table.Rows[i]
 		if row[0] = (Cell{Link: v.groupOf(sum)}); sum.OverCapacity > 0 {
-			row[0].Sub = &Link{Text: amount(sum.Class, whole(sum.OverCapacity)) + " over capacity"}
+			row[0].Sub = &Link{Text: amount(sum.ResourceClass, whole(sum.OverCapacity)) + " over capacity"}
 		}
 		drawn := sumBar(sum)
 		if sum.Total > sum.Reserved { // as large in the bar as it is in the total
 			drawn.Reserved = float64(sum.Reserved) * sum.Capacity / float64(sum.Total-sum.Reserved)
 		}
-		row[1].Bar, row[2].Sub = bar(drawn), &Link{Text: amount(sum.Class, whole(sum.Used))}
-		row[3].Text, row[3].Sub.Text = amount(sum.Class, whole(sum.Free)), "of "+amount(sum.Class, whole(sum.Capacity))
+		row[1].Bar, row[2].Sub = bar(drawn), &Link{Text: amount(sum.ResourceClass, whole(sum.Used))}
+		row[3].Text, row[3].Sub.Text = amount(sum.ResourceClass, whole(sum.Free)), "of "+amount(sum.ResourceClass, whole(sum.Capacity))
 		if sum.Reserved > 0 {
-			row[3].Sub.Text += ", " + amount(sum.Class, sum.Reserved) + " reserved"
+			row[3].Sub.Text += ", " + amount(sum.ResourceClass, sum.Reserved) + " reserved"
 		}
 		if sum.Stranded != nil {
-			stranded := figure(amount(sum.Class, whole(*sum.Stranded)))
+			stranded := figure(amount(sum.ResourceClass, whole(*sum.Stranded)))
 			stranded.Sub = &Link{Text: share(*sum.Stranded, sum.Free)}
 			table.Rows[i] = append(row, stranded, figure(number(whole(fits[v.groupOf(sum)]))))
 		} else if shape.Text != "" {
@@ -154,10 +154,10 @@ func (v *visit) capacityTable(sums []client.CapacitySum, class string, shape ask
 const noInventory = "No provider has inventory. What was added within the last 15 s may be missing."
 
 // classSums returns the sums of all classes. Of very many, a page has those with the largest used part.
-func (v *visit) classSums(all []client.CapacitySum, shape asked) *content {
+func (v *visit) classSums(all []api.ClassCapacity, shape asked) *content {
 	found := &content{Empty: noInventory}
 	if len(all) > maxRows {
-		all = slices.SortedStableFunc(slices.Values(all), func(a, b client.CapacitySum) int {
+		all = slices.SortedStableFunc(slices.Values(all), func(a, b api.ClassCapacity) int {
 			return cmp.Compare(b.Used/max(b.Capacity, 1), a.Used/max(a.Capacity, 1))
 		})
 		from, _ := strconv.Atoi(v.query("from"))
@@ -173,45 +173,45 @@ func (v *visit) classSums(all []client.CapacitySum, shape asked) *content {
 }
 
 // groupOf returns the link of what a sum is of: a tree, an aggregate, or else its class.
-func (v *visit) groupOf(sum client.CapacitySum) Link {
+func (v *visit) groupOf(sum api.ClassCapacity) Link {
 	switch {
 	case sum.Tree != nil:
 		return Link{Text: sum.Tree.Name, Href: v.href("/providers/" + sum.Tree.UUID.String())}
 	case sum.Aggregate != nil:
 		return Link{Text: v.aggregateName(*sum.Aggregate), Href: v.href("/aggregates/" + sum.Aggregate.String())}
 	}
-	return Link{Text: sum.Class, Href: v.href("/classes/" + sum.Class)}
+	return Link{Text: sum.ResourceClass, Href: v.href("/classes/" + sum.ResourceClass)}
 }
 
 // pieces returns the number of providers with a class by the size of their free capacity.
-func pieces(sums []client.CapacitySum, class string) *content {
+func pieces(sums []api.ClassCapacity, class string) *content {
 	hist := Hist{Label: "Providers by their free " + class + "."}
-	at := slices.IndexFunc(sums, func(sum client.CapacitySum) bool { return sum.Class == class })
+	at := slices.IndexFunc(sums, func(sum api.ClassCapacity) bool { return sum.ResourceClass == class })
 	if at < 0 {
 		return &content{Empty: "No provider has inventory of this class."}
 	}
-	sizes, most := append([]client.CapacitySize{{Providers: sums[at].Full}}, sums[at].Sizes...), int64(0)
+	sizes, most := append([]api.CapacitySize{{ResourceProviders: sums[at].Full}}, sums[at].Sizes...), int64(0)
 	for _, size := range sizes {
-		most = max(most, size.Providers)
+		most = max(most, size.ResourceProviders)
 	}
 	for _, size := range sizes {
-		row := HistRow{Text: "from " + amount(class, whole(size.AtLeast)), Count: number(size.Providers)}
+		row := HistRow{Text: "from " + amount(class, whole(size.AtLeast)), Count: number(size.ResourceProviders)}
 		if size.AtLeast == 0 {
 			row.Text = "too little" // for min_unit
 		}
-		row.Bar = histBar(200, 10, float64(size.Providers), float64(most), float64(most), draw.Used)
+		row.Bar = histBar(200, 10, float64(size.ResourceProviders), float64(most), float64(most), draw.Used)
 		hist.Rows, hist.Label = append(hist.Rows, row), hist.Label+" "+row.Text+": "+row.Count+"."
 	}
 	return &content{Hist: hist, Note: "Providers by the free amount on each. An allocation is from one provider."}
 }
 
 // fitText returns how often a shape fits.
-func fitText(fit client.CapacityFitCount) string {
+func fitText(fit int64, isExact bool, atMost *int64) string {
 	switch {
-	case fit.Exact:
-		return counted(fit.Fit, "time")
-	case fit.AtMost != nil:
-		return number(fit.Fit) + " to " + counted(*fit.AtMost, "time")
+	case isExact:
+		return counted(fit, "time")
+	case atMost != nil:
+		return number(fit) + " to " + counted(*atMost, "time")
 	}
-	return counted(fit.Fit, "time") + " or more"
+	return counted(fit, "time") + " or more"
 }

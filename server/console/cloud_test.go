@@ -23,6 +23,7 @@ import (
 
 	"github.com/berthd/berth/client"
 	"github.com/berthd/berth/client/baremetal"
+	api "github.com/berthd/berth/gen/client"
 	"github.com/berthd/berth/internal/demo"
 	"github.com/berthd/berth/internal/test/servertest"
 	"github.com/berthd/berth/server"
@@ -154,7 +155,7 @@ func (s *site) load(t testing.TB, o siteOptions) {
 
 // recorded waits until the service, which does so after its responses, has recorded a number of queries. It returns the
 // first of them.
-func (s *site) recorded(t testing.TB, queries int) client.ListedExplanation {
+func (s *site) recorded(t testing.TB, queries int) api.ListedExplanation {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(client.WithExtensions(t.Context(), "1.4"), time.Minute)
 	defer cancel()
@@ -164,7 +165,7 @@ func (s *site) recorded(t testing.TB, queries int) client.ListedExplanation {
 			t.Fatal(err)
 		}
 		if len(asked) >= max(queries, 1) {
-			return slices.MinFunc(asked, func(a, b client.ListedExplanation) int { return cmp.Compare(a.ID, b.ID) })
+			return slices.MinFunc(asked, func(a, b api.ListedExplanation) int { return cmp.Compare(a.ID, b.ID) })
 		}
 		time.Sleep(50 * time.Millisecond)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthd/berth/client"
+	api "github.com/berthd/berth/gen/client"
 	"github.com/berthd/berth/internal/draw"
 )
 
@@ -202,7 +203,7 @@ func (v *visit) dryReshape(page *comparePage, method, body string) error {
 	})
 	var failed *client.Error
 	for _, result := range runs.Results() {
-		known := v.known(result.Changes.Providers)
+		known := v.known(result.Changes.ResourceProviders)
 		v.fill(page, draw.CompareDryRun(&result.Changes, known, nil), nil)
 		if errors.As(err, &failed) {
 			page.Summary, page.Rejected, err = "Would be rejected", failed.Detail, nil
@@ -212,7 +213,7 @@ func (v *visit) dryReshape(page *comparePage, method, body string) error {
 }
 
 // known returns the providers of the tree of the first changed provider, for their names.
-func (v *visit) known(changed map[uuid.UUID]client.ProviderChange) map[uuid.UUID]client.Node {
+func (v *visit) known(changed map[uuid.UUID]api.ProviderChange) map[uuid.UUID]client.Node {
 	known := map[uuid.UUID]client.Node{}
 	for id, change := range changed {
 		if change.Before == nil {

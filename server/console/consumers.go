@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthd/berth/client"
+	api "github.com/berthd/berth/gen/client"
 	"github.com/berthd/berth/internal/draw"
 )
 
@@ -113,7 +114,7 @@ func (v *visit) membersOf(page *listPage) (string, error) {
 }
 
 // someProviders returns the oldest providers of a query, of a number of pages of the API, and whether there are more.
-func (v *visit) someProviders(query url.Values, pages int) (found []client.ListedProvider, isMore bool, err error) {
+func (v *visit) someProviders(query url.Values, pages int) (found []api.ProviderWithParts, isMore bool, err error) {
 	query["limit"], query["fields"] = []string{strconv.Itoa(mapPage)}, []string{"name,root_provider_uuid"}
 	for range pages {
 		page, err := v.c.api.ListPage(v.ctx(), "resource_providers", query)
@@ -197,7 +198,7 @@ func (v *visit) consumer() error {
 }
 
 // nodeOf returns the node allocation of a consumer, and its node if the Bare Metal API shows it.
-func (v *visit) nodeOf(named *client.NodeAllocationName) Field {
+func (v *visit) nodeOf(named *api.NodeAllocationName) Field {
 	id := named.UUID.String()
 	made, err := v.c.machines.NodeAllocationShow(v.ctx(), id)
 	links := []Link{{Text: short(id), Href: v.base + "/baremetal/allocations/" + id}}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/berthd/berth/client"
+	api "github.com/berthd/berth/gen/client"
 	"github.com/berthd/berth/internal/draw"
 	"github.com/berthd/berth/internal/explaintext"
 	"github.com/berthd/berth/internal/question"
@@ -163,10 +164,12 @@ func (v *visit) explain(of *client.Explanation) *explained {
 		made.freed(v, &near)
 	}
 	for i := range of.Relaxations {
-		made.help(v, explaintext.Change(&of.Relaxations[i]), &of.Relaxations[i].ExplainedCandidates)
+		made.help(v, explaintext.Change(&of.Relaxations[i]), api.ExplanationElsewhere{
+			Candidates: of.Relaxations[i].Candidates, More: of.Relaxations[i].More, Query: of.Relaxations[i].Query,
+		})
 	}
 	if of.Elsewhere != nil {
-		made.help(v, "the same amounts elsewhere", of.Elsewhere)
+		made.help(v, "the same amounts elsewhere", *of.Elsewhere)
 	}
 	for _, one := range of.Items {
 		row := []Cell{v.providerCell(one.Provider), plain(one.Class), plain(one.Verdict)}
@@ -179,7 +182,7 @@ func (v *visit) explain(of *client.Explanation) *explained {
 }
 
 // freed adds the consumers without which the query fits in a tree.
-func (e *explained) freed(v *visit, of *client.ExplainedTree) {
+func (e *explained) freed(v *visit, of *api.ExplanationTree) {
 	set, err := of.FreedBy.Get()
 	if err != nil {
 		return // null or missing
@@ -198,12 +201,12 @@ func beforeChanges(summary string) string {
 	return before
 }
 
-func (v *visit) providerCell(of client.ExplainedProvider) Cell {
+func (v *visit) providerCell(of api.ExplanationProvider) Cell {
 	return linked(of.Name, v.href("/providers/"+of.UUID.String()))
 }
 
 // help adds a change of the query, as a link to the changed query.
-func (e *explained) help(v *visit, text string, of *client.ExplainedCandidates) {
+func (e *explained) help(v *visit, text string, of api.ExplanationElsewhere) {
 	found := number(of.Candidates)
 	if of.More {
 		found += " or more"
@@ -229,7 +232,7 @@ func (e *explained) funnel(of *client.Explanation) {
 }
 
 // part draws the steps of a part that loses trees: those that remove a provider.
-func (e *explained) part(of *client.ExplainedPart) {
+func (e *explained) part(of *api.ExplanationPart) {
 	made, last := explainedPart{explaintext.Part(of), Hist{Label: "Providers that are left after each step", Funnel: true}}, len(of.Steps)-1
 	for i, step := range of.Steps {
 		if before := of.Steps[max(i-1, 0)].Providers; i == 0 || step.Providers < before {

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthd/berth/client"
+	api "github.com/berthd/berth/gen/client"
 )
 
 // maxFound is the number of hits of a kind that find lists, and maxFind the length of a text, in bytes, that names can have.
@@ -110,9 +111,9 @@ func isNoName(err error) bool {
 
 // asks returns the calls for the form of a text. Providers, which may be many, are the last.
 func (v *visit) asks(text string) []ask {
-	api, one := v.c.api, func(name, id string) []Link { return []Link{{Text: name, Href: id}} }
+	placement, one := v.c.api, func(name, id string) []Link { return []Link{{Text: name, Href: id}} }
 	providers := ask{"provider", "/providers/", func(ctx context.Context) ([]Link, error) {
-		return collect(api.Providers(ctx, client.ProviderQuery{Prefix: text, PageSize: maxFound}), func(p client.ListedProvider) Link { return Link{Text: p.Name, Href: p.UUID.String()} })
+		return collect(placement.Providers(ctx, client.ProviderQuery{Prefix: text, PageSize: maxFound}), func(p api.ProviderWithParts) Link { return Link{Text: p.Name, Href: p.UUID.String()} })
 	}}
 	node := ask{"node", "/baremetal/nodes/", func(ctx context.Context) ([]Link, error) {
 		node, err := v.c.machines.NodeShow(ctx, text)
@@ -121,34 +122,34 @@ func (v *visit) asks(text string) []ask {
 	if id, err := uuid.Parse(text); err == nil {
 		text = id.String()
 		return []ask{node, {"provider", "/providers/", func(ctx context.Context) ([]Link, error) {
-			p, err := api.ProviderShow(ctx, id)
+			p, err := placement.ProviderShow(ctx, id)
 			return one(p.Name, text), err
 		}}, {"consumer", "/consumers/", func(ctx context.Context) ([]Link, error) {
-			_, err := api.ConsumerShow(ctx, id)
+			_, err := placement.ConsumerShow(ctx, id)
 			return one(text, text), err
 		}}, {"aggregate", "/aggregates/", func(ctx context.Context) ([]Link, error) {
-			return collect(api.Aggregates(ctx, client.AggregateQuery{UUIDs: []uuid.UUID{id}}), func(client.ListedAggregate) Link { return Link{Text: text, Href: text} })
+			return collect(placement.Aggregates(ctx, client.AggregateQuery{UUIDs: []uuid.UUID{id}}), func(api.ListedAggregate) Link { return Link{Text: text, Href: text} })
 		}}}
 	}
 	asks := []ask{{"resource class", "/classes/", func(ctx context.Context) ([]Link, error) {
-		names, err := api.ResourceClassList(ctx)
+		names, err := placement.ResourceClassList(ctx)
 		return having(names, text), err
 	}}, {"trait", "/traits/", func(ctx context.Context) ([]Link, error) {
-		names, err := api.TraitList(ctx, client.TraitFilter{})
+		names, err := placement.TraitList(ctx, client.TraitFilter{})
 		return having(names, text), err
 	}}}
 	if ids := v.aggregatesNamed(text); len(ids) > 0 {
 		asks = append(asks, ask{"aggregate", "/aggregates/", func(ctx context.Context) ([]Link, error) {
-			return collect(api.Aggregates(ctx, client.AggregateQuery{UUIDs: ids}), func(a client.ListedAggregate) Link { return Link{Text: v.aggregateName(a.UUID), Href: a.UUID.String()} })
+			return collect(placement.Aggregates(ctx, client.AggregateQuery{UUIDs: ids}), func(a api.ListedAggregate) Link { return Link{Text: v.aggregateName(a.UUID), Href: a.UUID.String()} })
 		}})
 	}
 	if hexForm.MatchString(text) {
 		asks = append(asks, ask{"consumer", "/consumers/", func(ctx context.Context) ([]Link, error) {
-			return collect(api.Consumers(ctx, client.ConsumerFilter{Search: text, PageSize: maxFound}), func(c client.ListedConsumer) Link { return Link{Text: c.UUID.String(), Href: c.UUID.String()} })
+			return collect(placement.Consumers(ctx, client.ConsumerFilter{Search: text, PageSize: maxFound}), func(c client.ListedConsumer) Link { return Link{Text: c.UUID.String(), Href: c.UUID.String()} })
 		}})
 	} else {
 		asks = append(asks, ask{"project", "/consumers", func(ctx context.Context) ([]Link, error) {
-			return collect(api.Consumers(ctx, client.ConsumerFilter{ProjectID: text, PageSize: maxFound}), func(client.ListedConsumer) Link { return Link{Text: text, Href: href("", "project", text)} })
+			return collect(placement.Consumers(ctx, client.ConsumerFilter{ProjectID: text, PageSize: maxFound}), func(client.ListedConsumer) Link { return Link{Text: text, Href: href("", "project", text)} })
 		}})
 	}
 	if nodeNameForm.MatchString(text) {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthd/berth/client"
+	api "github.com/berthd/berth/gen/client"
 	"github.com/berthd/berth/internal/draw"
 )
 
@@ -77,7 +78,7 @@ func (v *visit) mapOf(ctx context.Context, class string, pages int) (mapView, er
 	if err != nil {
 		return view, err
 	}
-	var sums []client.CapacitySum
+	var sums []api.ClassCapacity
 	tooMany := members > int64(pages*mapPage)
 	for page, marker := 1, ""; !tooMany; page++ {
 		found, err := v.c.api.ListPage(ctx, "capacity", url.Values{
@@ -111,7 +112,7 @@ func (v *visit) aggregates(ctx context.Context) (ids []uuid.UUID, members int64,
 		if err != nil {
 			return nil, 0, err
 		}
-		ids, members = append(ids, one.UUID), members+one.Providers
+		ids, members = append(ids, one.UUID), members+one.ResourceProviderCount
 		if len(ids) == maxAggregates {
 			break
 		}
@@ -138,7 +139,7 @@ func (v *visit) memberships(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID
 }
 
 // treeMap fills a map with a square for each tree, in a block for each aggregate and one of a name for the other trees.
-func (v *visit) treeMap(view mapView, sums []client.CapacitySum, of map[uuid.UUID][]uuid.UUID, others string) mapView {
+func (v *visit) treeMap(view mapView, sums []api.ClassCapacity, of map[uuid.UUID][]uuid.UUID, others string) mapView {
 	groups := draw.MapGroups(sums, of, func(root uuid.UUID) string { return v.href("/providers/" + root.String()) })
 	columns, linked := 56, len(sums) <= mapPage
 	if !linked {
@@ -162,10 +163,10 @@ func (v *visit) treeMap(view mapView, sums []client.CapacitySum, of map[uuid.UUI
 func (v *visit) aggregateMap(ctx context.Context, view mapView, ids []uuid.UUID) (mapView, error) {
 	found, err := v.c.api.CapacityList(ctx, client.CapacityQuery{Classes: []string{view.Class}, Aggregates: uuidTexts(ids)})
 	width := 104
-	if len(found.Sums) <= 24 {
+	if len(found.Capacity) <= 24 {
 		width = 200
 	}
-	for _, sum := range found.Sums {
+	for _, sum := range found.Capacity {
 		picture := bar(Bar{Width: width, Capacity: sum.Capacity, Pieces: []draw.Piece{{Amount: sum.Used, Kind: draw.Used}}})
 		view.Blocks = append(view.Blocks, mapBlock{Name: v.groupOf(sum), Used: percent(sum.Used, sum.Capacity), Picture: picture})
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthd/berth/client"
+	api "github.com/berthd/berth/gen/client"
 	"github.com/berthd/berth/internal/draw"
 )
 
@@ -43,7 +44,7 @@ func (v *visit) aggregate() error {
 		if err != nil {
 			return err
 		}
-		note = counted(found.Providers, "provider") + ", " + counted(found.SharingProviders, "sharing provider")
+		note = counted(found.ResourceProviderCount, "provider") + ", " + counted(found.SharingProviderCount, "sharing provider")
 	}
 	err = v.namePage(id.String(), note+". "+v.nameOrigin(id), client.CapacityQuery{MemberOf: []string{id.String()}})
 	v.frame.Title, v.frame.Facts = "Aggregate "+v.aggregateName(id), uuidFact(id)
@@ -56,7 +57,7 @@ func (v *visit) aggregate() error {
 func (v *visit) namePage(name, note string, query client.CapacityQuery) error {
 	v.card("left", "What is left", func(ctx context.Context) (*content, error) {
 		found, err := v.c.api.CapacityList(ctx, query)
-		return v.classSums(found.Sums, asked{}), err
+		return v.classSums(found.Capacity, asked{}), err
 	})
 	v.card("places", "Where", func(ctx context.Context) (*content, error) { return v.placesOf(ctx, query) })
 	v.card("unanswered", "Asked for in vain", func(ctx context.Context) (*content, error) { return v.unansweredWith(ctx, name) })
@@ -65,27 +66,27 @@ func (v *visit) namePage(name, note string, query client.CapacityQuery) error {
 }
 
 // sumTable is the table of sums of classes, of the whole cloud or of trees.
-func (v *visit) sumTable(sums []client.CapacitySum) Table {
+func (v *visit) sumTable(sums []api.ClassCapacity) Table {
 	table := Table{Caption: "Sums of inventories", Kind: "sums", Heads: heads("Class", "Used, reserved, free", "#Used", "#Free", "#Largest piece")}
 	for _, sum := range sums {
-		first := linked(sum.Class, v.href("/classes/"+sum.Class))
+		first := linked(sum.ResourceClass, v.href("/classes/"+sum.ResourceClass))
 		if sum.Tree != nil {
 			first.Sub = &first.Link
-			first = Cell{Link: Link{Text: sum.Tree.Name, Href: v.href("/providers/" + sum.Tree.UUID.String())}, Sub: &Link{Text: sum.Class}}
+			first = Cell{Link: Link{Text: sum.Tree.Name, Href: v.href("/providers/" + sum.Tree.UUID.String())}, Sub: &Link{Text: sum.ResourceClass}}
 		}
-		largest := figure(amount(sum.Class, sum.Largest))
+		largest := figure(amount(sum.ResourceClass, sum.Largest))
 		if sum.LargestAt != nil {
 			largest.Sub = &Link{Text: sum.LargestAt.Name, Href: v.href("/providers/" + sum.LargestAt.UUID.String())}
 		}
-		free := Cell{Link: Link{Text: amount(sum.Class, whole(sum.Free))}, Number: true, Strong: true,
-			Sub: &Link{Text: "of " + amount(sum.Class, whole(sum.Capacity))}}
+		free := Cell{Link: Link{Text: amount(sum.ResourceClass, whole(sum.Free))}, Number: true, Strong: true,
+			Sub: &Link{Text: "of " + amount(sum.ResourceClass, whole(sum.Capacity))}}
 		table.Rows = append(table.Rows, []Cell{first, {Bar: bar(sumBar(sum))}, figure(share(sum.Used, sum.Capacity)), free, largest})
 	}
 	return table
 }
 
 // sumBar is the bar of a sum in a list.
-func sumBar(sum client.CapacitySum) Bar {
+func sumBar(sum api.ClassCapacity) Bar {
 	return Bar{Width: 236, Height: 10, Capacity: sum.Capacity, Pieces: []draw.Piece{{Amount: sum.Used, Kind: draw.Used}}}
 }
 
@@ -93,7 +94,7 @@ func sumBar(sum client.CapacitySum) Bar {
 func (v *visit) placesOf(ctx context.Context, query client.CapacityQuery) (*content, error) {
 	found := &content{Empty: "No tree has it. A query that requires it finds nothing."}
 	trees := map[uuid.UUID]bool{}
-	var sums []client.CapacitySum
+	var sums []api.ClassCapacity
 	for sum, err := range v.c.api.CapacityTrees(ctx, query, 0) {
 		if err != nil && !errors.Is(err, errTooManyCalls) {
 			return nil, err

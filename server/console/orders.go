@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/berthd/berth/client"
+	api "github.com/berthd/berth/gen/client"
 	"github.com/berthd/berth/internal/draw"
 )
 
@@ -40,7 +41,7 @@ func (v *visit) order(orders []Link) (Link, Input, error) {
 // on, so it reads all of them, or the oldest maxSorted.
 func (v *visit) sortedTrees(page *listPage, query url.Values, order string) (rows []draw.UsageRow, found client.ListPage, err error) {
 	query["limit"] = []string{strconv.Itoa(mapPage)}
-	var sums []client.CapacitySum
+	var sums []api.ClassCapacity
 	for range maxSorted / mapPage {
 		if found, err = v.c.api.ListPage(v.ctx(), "capacity", query); err != nil {
 			return nil, found, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berthd/berth/client"
 	"github.com/berthd/berth/client/baremetal"
+	api "github.com/berthd/berth/gen/client"
 	"github.com/berthd/berth/internal/question"
 )
 
@@ -32,14 +33,14 @@ func (v *visit) shapeField() Input {
 	return v.input(Input{Name: "shape", Label: "Shape", Type: "search", List: "shapes", Placeholder: "VCPU:4,MEMORY_MB:8192"})
 }
 
-func (v *visit) classField(class string, sums []client.CapacitySum) Input {
+func (v *visit) classField(class string, sums []api.ClassCapacity) Input {
 	field := Input{ID: "class", Name: "class", Label: "Class", Type: "search", Value: class}
 	if len(sums) == 0 || len(sums) > maxRows {
 		return field // a text
 	}
 	field.Options = []Link{{Text: class, Href: class, Current: true}}
 	for _, sum := range sums {
-		field.Options = append(field.Options, Link{Text: sum.Class, Href: sum.Class, Current: sum.Class == class})
+		field.Options = append(field.Options, Link{Text: sum.ResourceClass, Href: sum.ResourceClass, Current: sum.ResourceClass == class})
 	}
 	if slices.ContainsFunc(field.Options[1:], func(l Link) bool { return l.Current }) {
 		field.Options = field.Options[1:]
@@ -52,7 +53,7 @@ func (v *visit) overview() error {
 	shape, class := v.shape(), cmp.Or(v.query("class"), "VCPU")
 	found, of := v.sums(shape)
 	v.fitCard(shape)
-	v.card("left", "What is left", of(func(all []client.CapacitySum) *content { return v.classSums(all, shape) })).Kind = "w8"
+	v.card("left", "What is left", of(func(all []api.ClassCapacity) *content { return v.classSums(all, shape) })).Kind = "w8"
 	v.card("unplaced", "Could not be placed", v.unplaced).Kind = "w4"
 	v.card("where", "Where "+class+" is used", func(ctx context.Context) (*content, error) {
 		if v.only == "fits" { // without scripts, with which this card would need more calls than a page may make
@@ -62,7 +63,7 @@ func (v *visit) overview() error {
 		view.Larger = Link{Text: "The map alone", Href: v.href("/providers", "view", "map", "class", class)}
 		return &content{Map: &view}, err
 	}).Kind = "w8"
-	v.card("pieces", "Free "+class+" in pieces", of(func(all []client.CapacitySum) *content { return pieces(all, class) })).Kind = "w4"
+	v.card("pieces", "Free "+class+" in pieces", of(func(all []api.ClassCapacity) *content { return pieces(all, class) })).Kind = "w4"
 	v.card("look", "Worth a look", of(v.worthALook)).Kind = "w8"
 	v.card("metal", "Bare metal", v.nodeStates).Kind = "w4"
 	for _, card := range v.cards {
@@ -71,14 +72,14 @@ func (v *visit) overview() error {
 	if err := v.wait(); err != nil {
 		return err
 	}
-	if len(found.Sums) == 0 && v.only == "" && v.isEmpty() {
+	if len(found.Capacity) == 0 && v.only == "" && v.isEmpty() {
 		return v.redirect(v.href("/start"))
 	}
-	v.head("Overview", "", v.planPage(v.classField(class, found.Sums), v.shapeField()))
+	v.head("Overview", "", v.planPage(v.classField(class, found.Capacity), v.shapeField()))
 	v.frame.AsOf, v.frame.Every = found.AsOf, refreshEvery
-	for _, sum := range found.Sums {
-		if sum.Class == class {
-			v.frame.Facts = []Fact{{Link: Link{Text: counted(sum.Providers, "provider") + " with " + class}}}
+	for _, sum := range found.Capacity {
+		if sum.ResourceClass == class {
+			v.frame.Facts = []Fact{{Link: Link{Text: counted(sum.ResourceProviders, "provider") + " with " + class}}}
 		}
 	}
 	return nil
@@ -86,14 +87,14 @@ func (v *visit) overview() error {
 
 // sums returns a function that makes cards of the sums of all classes, which make one call of the API, and its result,
 // which is there after wait.
-func (v *visit) sums(shape asked) (*client.Capacity, func(show func([]client.CapacitySum) *content) func(context.Context) (*content, error)) {
+func (v *visit) sums(shape asked) (*api.CapacityList, func(show func([]api.ClassCapacity) *content) func(context.Context) (*content, error)) {
 	var once sync.Once
-	var found client.Capacity
+	var found api.CapacityList
 	var failed error
-	return &found, func(show func([]client.CapacitySum) *content) func(context.Context) (*content, error) {
+	return &found, func(show func([]api.ClassCapacity) *content) func(context.Context) (*content, error) {
 		return func(ctx context.Context) (*content, error) {
 			once.Do(func() { found, failed = v.c.api.CapacityList(ctx, client.CapacityQuery{Units: shape.Units}) })
-			return show(found.Sums), failed
+			return show(found.Capacity), failed
 		}
 	}
 }
@@ -126,7 +127,7 @@ func (v *visit) fitCard(shape asked) {
 
 // unanswered returns the queries and claims since a time that found nothing, the most frequent first. The service records
 // equal requests of each five minutes; here they are one, with the newest reason, whatever their limit was.
-func (v *visit) unanswered(ctx context.Context, since string) (found []client.ListedExplanation, err error) {
+func (v *visit) unanswered(ctx context.Context, since string) (found []api.ListedExplanation, err error) {
 	all, err := v.c.api.ExplanationList(ctx, client.ExplanationFilter{Since: since, Sort: "-requests", Limit: 1000})
 	places := map[[2]string]int{}
 	for _, one := range all {
@@ -143,7 +144,7 @@ func (v *visit) unanswered(ctx context.Context, since string) (found []client.Li
 			newest.Requests = one.Requests
 		}
 	}
-	slices.SortStableFunc(found, func(a, b client.ListedExplanation) int { return cmp.Compare(b.Requests, a.Requests) })
+	slices.SortStableFunc(found, func(a, b api.ListedExplanation) int { return cmp.Compare(b.Requests, a.Requests) })
 	return found, err
 }
 
@@ -164,7 +165,7 @@ func (v *visit) unplaced(ctx context.Context) (*content, error) {
 }
 
 // reason returns an entry of a list of what found nothing.
-func (v *visit) reason(one client.ListedExplanation) Reason {
+func (v *visit) reason(one api.ListedExplanation) Reason {
 	reason := Reason{Link: Link{Text: one.Reason}, At: clock(one.LastAskedAt), Times: "×" + number(one.Requests)}
 	if one.Summary != nil {
 		reason.Text = *one.Summary
@@ -200,15 +201,15 @@ func askedFor(query string) (amounts, conditions string) {
 const maxLooks = 20
 
 // worthALook returns the classes that are over capacity or used up.
-func (v *visit) worthALook(sums []client.CapacitySum) *content {
+func (v *visit) worthALook(sums []api.ClassCapacity) *content {
 	var found []Reason
 	for _, sum := range sums {
-		one := Reason{Dot: "r", More: Link{Text: "where", Href: v.href("/providers", "view", "map", "class", sum.Class)}}
+		one := Reason{Dot: "r", More: Link{Text: "where", Href: v.href("/providers", "view", "map", "class", sum.ResourceClass)}}
 		switch {
 		case sum.OverCapacity > 0:
-			one.Text = amount(sum.Class, whole(sum.OverCapacity)) + " of " + sum.Class + " is allocated over capacity"
+			one.Text = amount(sum.ResourceClass, whole(sum.OverCapacity)) + " of " + sum.ResourceClass + " is allocated over capacity"
 		case sum.Free == 0 && sum.Capacity > 0:
-			one.Dot, one.Text = "a", "No free "+sum.Class
+			one.Dot, one.Text = "a", "No free "+sum.ResourceClass
 		default:
 			continue
 		}

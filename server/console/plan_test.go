@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthd/berth/client"
+	api "github.com/berthd/berth/gen/client"
 	"github.com/berthd/berth/server/console"
 )
 
@@ -38,23 +39,23 @@ func TestConsole_PlanPages_ShowNumbersOfAPI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fit, err := s.api.CapacityFit(ctx, client.CapacityFitQuestion{Query: client.CandidateQuery{Resources: "VCPU:4,MEMORY_MB:8192"}, Count: 1_000_000})
+	fit, err := s.api.CapacityFit(ctx, client.CapacityFitQuery{Query: client.CandidateQuery{Resources: "VCPU:4,MEMORY_MB:8192"}, Count: 1_000_000})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Run("overview", func(t *testing.T) {
 		_, left := s.get(t, "/console?card=left", nil)
-		for _, sum := range sums.Sums {
-			mustHave(t, left, sum.Class, sum.LargestAt.Name)
-			if sum.Class == "VCPU" || sum.Class == "VGPU" {
+		for _, sum := range sums.Capacity {
+			mustHave(t, left, sum.ResourceClass, sum.LargestAt.Name)
+			if sum.ResourceClass == "VCPU" || sum.ResourceClass == "VGPU" {
 				mustHave(t, left, thousands(sum.Free)+" of "+thousands(sum.Capacity))
 			}
 		}
 		_, pieces := s.get(t, "/console?card=pieces&class=VGPU", nil)
-		for _, sum := range sums.Sums {
+		for _, sum := range sums.Capacity {
 			for _, size := range sum.Sizes {
-				if sum.Class == "VGPU" {
-					mustHave(t, pieces, "from "+thousands(size.AtLeast)+" "+thousands(float64(size.Providers)))
+				if sum.ResourceClass == "VGPU" {
+					mustHave(t, pieces, "from "+thousands(size.AtLeast)+" "+thousands(float64(size.ResourceProviders)))
 				}
 			}
 		}
@@ -104,13 +105,13 @@ func TestConsole_PlanPages_ShowNumbersOfAPI(t *testing.T) {
 			t.Errorf("CSV = %q, %v", lines, err)
 		}
 		_, exported = s.get(t, "/console/capacity.json?class=VGPU", nil)
-		var found client.Capacity
-		if err := json.Unmarshal([]byte(exported), &found); err != nil || len(found.Sums) != 2 {
+		var found api.CapacityList
+		if err := json.Unmarshal([]byte(exported), &found); err != nil || len(found.Capacity) != 2 {
 			t.Errorf("JSON = %s, %v", exported, err)
 		}
 	})
 	t.Run("what-if", func(t *testing.T) {
-		question := client.CapacityFitQuestion{
+		question := client.CapacityFitQuery{
 			Query: client.CandidateQuery{Resources: "VCPU:4,MEMORY_MB:8192"}, Count: 1_000_000,
 			Changes: []client.CapacityChange{{Like: new(uuid.MustParse(s.Provider)), Count: 3}, {Class: "MEMORY_MB", AllocationRatio: new(4.0), Reserved: new(int64(1024))}},
 		}

@@ -112,7 +112,7 @@ func usageRows(found client.ListPage) (rows []draw.UsageRow) {
 			root = sum.Tree.UUID
 			rows = append(rows, usageRow(root, sum.Tree.Name, nil))
 		}
-		rows[len(rows)-1].Bars[sum.Class] = Bar{Capacity: sum.Capacity, Pieces: []draw.Piece{{Amount: sum.Used, Kind: draw.Used}}}
+		rows[len(rows)-1].Bars[sum.ResourceClass] = Bar{Capacity: sum.Capacity, Pieces: []draw.Piece{{Amount: sum.Used, Kind: draw.Used}}}
 	}
 	for _, p := range found.Providers {
 		row := usageRow(p.UUID, p.Name, p.Traits)
@@ -120,7 +120,7 @@ func usageRows(found client.ListPage) (rows []draw.UsageRow) {
 			row.Depth, root = 0, p.UUID
 		}
 		for class, record := range p.Inventories {
-			row.Bars[class] = draw.InventoryBar(record, p.Usages[class])
+			row.Bars[class] = draw.InventoryBar(client.RecordOf(record), p.Usages[class])
 		}
 		rows = append(rows, row)
 	}

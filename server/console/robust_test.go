@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthd/berth/client"
+	api "github.com/berthd/berth/gen/client"
 )
 
 func TestConsole_UnknownCard_IsRefused(t *testing.T) {
@@ -59,7 +60,7 @@ func TestConsole_CapacityBeyondIntegers_IsShownPositive(t *testing.T) {
 		Total: math.MaxInt32, Reserved: new(int32), MinUnit: new(int32(1)), MaxUnit: new(int32(math.MaxInt32)), StepSize: new(int32(1)), AllocationRatio: new(ratio),
 	}
 	v := &visit{base: "/console"}
-	table := v.sumTable([]client.CapacitySum{{Class: "CUSTOM_A", Capacity: huge, Free: huge}})
+	table := v.sumTable([]api.ClassCapacity{{ResourceClass: "CUSTOM_A", Capacity: huge, Free: huge}})
 	shown := []string{
 		amountOf("CUSTOM_A", Bar{Capacity: huge}).Capacity, amountOf("MEMORY_MB", Bar{Capacity: math.MaxInt64}).Capacity,
 		takenOf("CUSTOM_A", Bar{Capacity: huge}, 1, "").Capacity, table.Rows[0][3].Text, table.Rows[0][3].Sub.Text,

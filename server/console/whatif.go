@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthd/berth/client"
+	api "github.com/berthd/berth/gen/client"
 )
 
 // fitAll is the number of members at which the search for all of them ends: the maximum of the API.
@@ -18,16 +19,16 @@ type fitView struct {
 	Now, Then, EndsFirst string
 	Change               string // the address of the page that changes something
 	Incomplete           bool
-	Trees                client.CapacityFitTrees
+	Trees                api.CapacityFitTrees
 	Table                Table
 }
 
 // fit asks how often a shape fits, before and after changes. Nothing is written.
 func (v *visit) fit(ctx context.Context, shape asked, changes []client.CapacityChange) (fitView, error) {
-	found, err := v.c.api.CapacityFit(ctx, client.CapacityFitQuestion{Query: shape.Query, Count: fitAll, Changes: changes})
-	view := fitView{Now: fitText(found.CapacityFitCount), Trees: found.Trees, Incomplete: found.Stopped != "all"}
+	found, err := v.c.api.CapacityFit(ctx, client.CapacityFitQuery{Query: shape.Query, Count: fitAll, Changes: changes})
+	view := fitView{Now: fitText(found.Fit, found.Exact, found.AtMost), Trees: found.Trees, Incomplete: found.Stopped != "all"}
 	if found.Before != nil {
-		view.Now, view.Then = fitText(*found.Before), view.Now
+		view.Now, view.Then = fitText(found.Before.Fit, found.Before.Exact, found.Before.AtMost), view.Now
 	}
 	if found.EndsFirst != nil {
 		view.EndsFirst = *found.EndsFirst

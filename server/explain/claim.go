@@ -40,7 +40,7 @@ type Claim struct {
 
 // ClaimItem is an allocation of a claim, and whether it fits.
 type ClaimItem struct {
-	Consumer uuid.UUID `json:"consumer" doc:"UUID of the consumer."`
+	Consumer uuid.UUID `json:"consumer" format:"uuid" doc:"UUID of the consumer."`
 	Provider Provider  `json:"provider" doc:"The resource provider."`
 	Class    string    `json:"class" doc:"Resource class."`
 	Amount   int64     `json:"amount" doc:"Amount of the allocation."`

@@ -116,7 +116,7 @@ type Tree struct {
 
 // Provider names a resource provider.
 type Provider struct {
-	UUID uuid.UUID `json:"uuid" doc:"UUID of the resource provider."`
+	UUID uuid.UUID `json:"uuid" format:"uuid" doc:"UUID of the resource provider."`
 	Name string    `json:"name" doc:"Name of the resource provider."`
 }
 

@@ -23,7 +23,7 @@ type FreedSet struct {
 
 // FreedConsumer is a consumer, and what it holds of what the query lacks.
 type FreedConsumer struct {
-	Consumer    uuid.UUID         `json:"consumer" doc:"UUID of the consumer."`
+	Consumer    uuid.UUID         `json:"consumer" format:"uuid" doc:"UUID of the consumer."`
 	Allocations []FreedAllocation `json:"allocations" doc:"What the consumer holds of the amounts that the query lacks in the tree."`
 }
 
@@ -48,7 +48,5 @@ func (f FreedBy) IsZero() bool { return !f.IsKnown }
 
 // Schema implements huma.SchemaProvider.
 func (FreedBy) Schema(r huma.Registry) *huma.Schema {
-	made := huma.SchemaFromType(r, reflect.TypeFor[FreedSet]()) // a reference cannot be null
-	made.Nullable = true
-	return made
+	return &huma.Schema{OneOf: []*huma.Schema{r.Schema(reflect.TypeFor[FreedSet](), true, ""), {Type: "null"}}}
 }

@@ -2,7 +2,6 @@ package placement
 
 import (
 	"math"
-	"reflect"
 	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -127,7 +126,5 @@ type candidateExplanation explanationContent
 
 // Schema implements huma.SchemaProvider.
 func (candidateExplanation) Schema(r huma.Registry) *huma.Schema {
-	made := *r.Schema(reflect.TypeFor[explain.Explanation](), false, "") // a reference cannot be null
-	made.Nullable = true
-	return &made
+	return &huma.Schema{OneOf: []*huma.Schema{schemaOf[explain.Explanation](r), {Type: "null"}}}
 }

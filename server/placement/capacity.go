@@ -26,29 +26,29 @@ type CapacityList struct {
 
 // ClassCapacity is the sums of a class over some providers. Amounts are numbers that can exceed 64 bits.
 type ClassCapacity struct {
-	Aggregate *uuid.UUID     `json:"aggregate,omitempty" nullable:"false" doc:"The aggregate, with group_by=aggregate."`
-	Tree      *NamedProvider `json:"tree,omitempty" nullable:"false" doc:"The root of the tree, with group_by=tree."`
-	Class     string         `json:"resource_class" doc:"The resource class." example:"VCPU"`
-	Providers int64          `json:"resource_providers" doc:"Number of providers with inventory of the class."`
-	Total     int64          `json:"total" doc:"Sum of the totals."`
-	Reserved  int64          `json:"reserved" doc:"Sum of the reserved amounts."`
-	Capacity  float64        `json:"capacity" doc:"Sum of the capacities, each (total − reserved) × allocation_ratio without its fraction."`
-	Used      float64        `json:"used" doc:"Sum of the allocations."`
-	Free      float64        `json:"free" doc:"Sum of capacity − used of the providers where that is positive."`
-	Over      float64        `json:"over_capacity" doc:"Sum of used − capacity of the other providers."`
-	Largest   int64          `json:"largest" doc:"Largest amount of one allocation that fits: the largest free capacity, or max_unit if that is less."`
-	LargestAt *NamedProvider `json:"largest_at" doc:"The oldest provider with the largest amount; null if that is 0."`
-	Full      int64          `json:"full" doc:"Number of providers with less free capacity than min_unit."`
-	Sizes     []CapacitySize `json:"sizes" doc:"Providers by their free capacity, in ascending order."`
-	Unit      *int64         `json:"unit,omitempty" nullable:"false" doc:"The amount in the parameter unit."`
-	Units     *float64       `json:"units,omitempty" nullable:"false" doc:"Number of allocations of that amount that fit, one class alone."`
-	Stranded  *float64       `json:"stranded,omitempty" nullable:"false" doc:"free − units × unit."`
-	Fragments *float64       `json:"fragmentation,omitempty" nullable:"false" doc:"stranded ÷ free with four decimals; 0 if nothing is free."`
+	Aggregate *uuid.UUID                 `json:"aggregate,omitempty" format:"uuid" nullable:"false" doc:"The aggregate, with group_by=aggregate."`
+	Tree      *NamedProvider             `json:"tree,omitempty" nullable:"false" doc:"The root of the tree, with group_by=tree."`
+	Class     string                     `json:"resource_class" doc:"The resource class." example:"VCPU"`
+	Providers int64                      `json:"resource_providers" doc:"Number of providers with inventory of the class."`
+	Total     int64                      `json:"total" doc:"Sum of the totals."`
+	Reserved  int64                      `json:"reserved" doc:"Sum of the reserved amounts."`
+	Capacity  float64                    `json:"capacity" doc:"Sum of the capacities, each (total − reserved) × allocation_ratio without its fraction."`
+	Used      float64                    `json:"used" doc:"Sum of the allocations."`
+	Free      float64                    `json:"free" doc:"Sum of capacity − used of the providers where that is positive."`
+	Over      float64                    `json:"over_capacity" doc:"Sum of used − capacity of the other providers."`
+	Largest   int64                      `json:"largest" doc:"Largest amount of one allocation that fits: the largest free capacity, or max_unit if that is less."`
+	LargestAt stateOrNull[NamedProvider] `json:"largest_at" doc:"The oldest provider with the largest amount; null if that is 0."`
+	Full      int64                      `json:"full" doc:"Number of providers with less free capacity than min_unit."`
+	Sizes     []CapacitySize             `json:"sizes" doc:"Providers by their free capacity, in ascending order."`
+	Unit      *int64                     `json:"unit,omitempty" nullable:"false" doc:"The amount in the parameter unit."`
+	Units     *float64                   `json:"units,omitempty" nullable:"false" doc:"Number of allocations of that amount that fit, one class alone."`
+	Stranded  *float64                   `json:"stranded,omitempty" nullable:"false" doc:"free − units × unit."`
+	Fragments *float64                   `json:"fragmentation,omitempty" nullable:"false" doc:"stranded ÷ free with four decimals; 0 if nothing is free."`
 }
 
 // NamedProvider is the UUID and the name of a provider.
 type NamedProvider struct {
-	UUID uuid.UUID `json:"uuid" doc:"UUID of the provider."`
+	UUID uuid.UUID `json:"uuid" format:"uuid" doc:"UUID of the provider."`
 	Name string    `json:"name" doc:"Name of the provider."`
 }
 
@@ -145,7 +145,7 @@ func classCapacity(row *store.ClassCapacity) ClassCapacity {
 	made := ClassCapacity{
 		Aggregate: row.Aggregate, Tree: namedProvider(row.Tree), Class: row.Class, Providers: row.Providers, Total: row.Total,
 		Reserved: row.Reserved, Capacity: row.Capacity, Used: row.Used, Free: row.Free, Over: row.OverCapacity, Largest: row.Largest,
-		LargestAt: namedProvider(row.LargestAt), Full: row.Full, Sizes: make([]CapacitySize, 0, len(row.Sizes)),
+		LargestAt: stateOrNull[NamedProvider]{namedProvider(row.LargestAt)}, Full: row.Full, Sizes: make([]CapacitySize, 0, len(row.Sizes)),
 	}
 	for _, size := range row.Sizes {
 		made.Sizes = append(made.Sizes, CapacitySize{math.Ldexp(1, size.Digits-1), size.Providers, size.Free})
@@ -174,7 +174,7 @@ var exampleCapacity = func() CapacityList {
 	unit, units, stranded, fragments := int64(8), 11.0, 10.0, 0.102
 	return CapacityList{AsOf: Moment{exampleAskedAt}, Capacity: []ClassCapacity{{
 		Class: "VCPU", Providers: 4, Total: 64, Capacity: 128, Used: 30, Free: 98, Largest: 30,
-		LargestAt: &NamedProvider{uuid.MustParse(exampleHost), hostRow.Name}, Sizes: []CapacitySize{{16, 4, 98}},
+		LargestAt: stateOrNull[NamedProvider]{&NamedProvider{uuid.MustParse(exampleHost), hostRow.Name}}, Sizes: []CapacitySize{{16, 4, 98}},
 		Unit: &unit, Units: &units, Stranded: &stranded, Fragments: &fragments,
 	}}}
 }()

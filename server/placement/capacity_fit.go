@@ -14,9 +14,9 @@ import (
 	"github.com/berthd/berth/server/route"
 )
 
-// CapacityFitQuestion is the question how many more of something fit.
-type CapacityFitQuestion struct {
-	Query    ClaimQuestion       `json:"query" doc:"What each member asks for. Its order has no effect."`
+// CapacityFitQuery asks how many more of something fit.
+type CapacityFitQuery struct {
+	Query    ClaimQuery          `json:"query" doc:"What each member asks for. Its order has no effect."`
 	Count    *capacityFitCount   `json:"count,omitempty" nullable:"false" doc:"Number of members at which the search ends. Default: 100."`
 	Relation *ClaimRelation      `json:"relation,omitempty" nullable:"false" doc:"How the places of the members relate."`
 	Changes  []CapacityFitChange `json:"changes,omitempty" nullable:"false" minItems:"1" maxItems:"32" doc:"Changes of the hardware, in their order. They are made in memory and never written."`
@@ -99,7 +99,7 @@ func exampleCapacityFit() CapacityFit {
 // defaultFitCount is the number of members of a question without one.
 const defaultFitCount = 100
 
-func (o *operations) capacityFit(ctx context.Context, _ *none, body *CapacityFitQuestion) (*cached[CapacityFit], error) {
+func (o *operations) capacityFit(ctx context.Context, _ *none, body *CapacityFitQuery) (*cached[CapacityFit], error) {
 	question, err := o.fitQuestion(ctx, body)
 	if err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func (o *operations) capacityFit(ctx context.Context, _ *none, body *CapacityFit
 }
 
 // fitQuestion checks a request. The order of its checks is the order of errors.
-func (o *operations) fitQuestion(ctx context.Context, body *CapacityFitQuestion) (*candidates.FitQuestion, error) {
+func (o *operations) fitQuestion(ctx context.Context, body *CapacityFitQuery) (*candidates.FitQuestion, error) {
 	query, err := candidateQuery(querystring.Of(body.Query.params(body.Query.Order)...), microversion.From(ctx))
 	if err != nil {
 		return nil, err

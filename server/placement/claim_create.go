@@ -31,7 +31,7 @@ const (
 // ClaimCreate is the request to find a place for consumers and to claim it.
 type ClaimCreate struct {
 	Consumers  []ClaimConsumer    `json:"consumers" minItems:"1" maxItems:"100" doc:"Who claims. Each gets all resources of the question; all succeed or none."`
-	Queries    []ClaimQuestion    `json:"queries,omitempty" nullable:"false" minItems:"1" maxItems:"8" doc:"Alternatives in the order of preference. The first one by which all consumers can be placed is used."`
+	Queries    []ClaimQuery       `json:"queries,omitempty" nullable:"false" minItems:"1" maxItems:"8" doc:"Alternatives in the order of preference. The first one by which all consumers can be placed is used."`
 	Candidates []ClaimedCandidate `json:"candidates,omitempty" nullable:"false" minItems:"1" maxItems:"1000" doc:"Instead of queries: elements of allocation_requests. The first one that fits is claimed."`
 	Existing   string             `json:"existing,omitempty" enum:"refuse,replace,hand_over" doc:"What becomes of the consumer's allocations. refuse: it must not exist. replace: they are given back, and count as free. hand_over: hand_over_to gets them. Default: refuse."`
 	HandOverTo *ClaimConsumer     `json:"hand_over_to,omitempty" nullable:"false" doc:"With hand_over: the consumer that gets the previous allocations. It must not exist."`
@@ -52,8 +52,8 @@ type ClaimConsumer struct {
 	Mappings       ignored `json:"mappings,omitempty" doc:"Ignored."`
 }
 
-// ClaimQuestion is a query of a ClaimCreate.
-type ClaimQuestion struct {
+// ClaimQuery is a query of a ClaimCreate.
+type ClaimQuery struct {
 	CandidateQuestion
 	Order *string `json:"order,omitempty" nullable:"false" doc:"Order of the trees: id, pack:CLASS, spread:CLASS or random. Default: random." example:"pack:VCPU"`
 }

@@ -171,7 +171,7 @@ func (c *claimAsked) readListed(body *ClaimCreate) error {
 }
 
 // readQueries parses the queries as POST /allocation_candidates does.
-func (o *operations) readQueries(ctx context.Context, asked *claimAsked, queries []ClaimQuestion) error {
+func (o *operations) readQueries(ctx context.Context, asked *claimAsked, queries []ClaimQuery) error {
 	for i := range queries {
 		values := querystring.Of(queries[i].params(queries[i].Order)...)
 		query, err := candidateQuery(values, microversion.From(ctx))

@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/google/uuid"
 
 	"github.com/berthd/berth/server/jsonbody"
 	"github.com/berthd/berth/server/microversion"
@@ -34,7 +33,7 @@ type ProviderWithParts struct {
 	Inventories *jsonbody.Ordered[Inventory] `json:"inventories,omitempty" nullable:"false" doc:"Inventories by resource class; only with include=inventories."`
 	Usages      *amounts                     `json:"usages,omitempty" nullable:"false" doc:"Used amounts by resource class; only with include=usages."`
 	Traits      *[]string                    `json:"traits,omitempty" nullable:"false" doc:"Names of its traits; only with include=traits."`
-	Aggregates  *[]uuid.UUID                 `json:"aggregates,omitempty" nullable:"false" doc:"Its aggregates; only with include=aggregates."`
+	Aggregates  *uuids                       `json:"aggregates,omitempty" nullable:"false" doc:"Its aggregates; only with include=aggregates."`
 }
 
 var (
@@ -239,7 +238,7 @@ func (q *providerPageQuery) shape(ctx context.Context, from *store.ListedProvide
 		made.Traits = &from.Traits
 	}
 	if q.shows(partAggregates) {
-		made.Aggregates = &from.Aggregates
+		made.Aggregates = (*uuids)(&from.Aggregates)
 	}
 	return of(&q.fields, made)
 }

@@ -71,8 +71,8 @@ func explain(berth *ClientWithResponses) {
 		OpenStackAPIVersion: version, Resources: new("VCPU:9"), Explain: &empty,
 	})
 	check(err == nil && listed.JSON200 != nil, err, listed)
-	why := listed.JSON200.Explanation
-	check(why != nil && why.Reason == "amount" && len(why.Facts) == 1 && why.Facts[0].Providers == 1, string(listed.Body))
+	why, err := listed.JSON200.Explanation.Get()
+	check(err == nil && why.Reason == "amount" && len(why.Facts) == 1 && why.Facts[0].Providers == 1, string(listed.Body))
 }
 
 // read checks the tree of a provider, the consumers and the number of members that fit.
@@ -82,8 +82,8 @@ func read(berth *ClientWithResponses, gpu, root uuid.UUID) {
 	check(tree.JSON200.RootProviderUUID == root && len(tree.JSON200.ResourceProviders) == 3, string(tree.Body))
 	consumers, err := berth.ConsumerListWithResponse(context.Background(), &ConsumerListParams{OpenStackAPIVersion: version, Limit: new(1)})
 	check(err == nil && consumers.JSON200 != nil && len(consumers.JSON200.Consumers) == 0, err, consumers)
-	fits, err := berth.CapacityFitWithResponse(context.Background(), &CapacityFitParams{version}, CapacityFitQuestion{
-		Query: ClaimQuestion{Groups: map[string]SearchedGroup{"": {Resources: map[string]int64{"VCPU": 2}}}},
+	fits, err := berth.CapacityFitWithResponse(context.Background(), &CapacityFitParams{version}, CapacityFitQuery{
+		Query: ClaimQuery{Groups: map[string]SearchedGroup{"": {Resources: map[string]int64{"VCPU": 2}}}},
 	})
 	check(err == nil && fits.JSON200 != nil && fits.JSON200.Fit == 4, err, fits)
 }
