@@ -1,7 +1,6 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -85,10 +84,6 @@ func (a *AllocationChanges) UnmarshalJSON(text []byte) error {
 // allocations and without a Generation: the last allocation was deleted. ErrNotFound: the consumer has none. It needs
 // berth 1.3.
 func (c *Client) AllocationPatch(ctx context.Context, consumer uuid.UUID, changes AllocationChanges) (*Consumer, error) {
-	body, err := json.Marshal(changes)
-	if err != nil {
-		return nil, err
-	}
 	var answer struct {
 		Allocations map[uuid.UUID]allocationRecord `json:"allocations"`
 		Generation  *int64                         `json:"consumer_generation"`
@@ -96,8 +91,8 @@ func (c *Client) AllocationPatch(ctx context.Context, consumer uuid.UUID, change
 		UserID      string                         `json:"user_id"`
 		Type        string                         `json:"consumer_type"`
 	}
-	err = c.sendChecked(ctx, &answer, func(ctx context.Context, address string, over *http.Client) (*http.Response, error) {
-		return sendJSON(ctx, over, http.MethodPatch, address+"allocations/"+consumer.String(), bytes.NewReader(body))
+	err := c.do(ctx, &answer, request{
+		method: http.MethodPatch, path: "allocations/" + consumer.String(), body: changes, needs: writeExtensions, asksFirst: true,
 	})
 	if err != nil {
 		return nil, err

@@ -1,9 +1,7 @@
 package client
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 
@@ -140,11 +138,9 @@ func (c *Client) AllocationReplace(ctx context.Context, consumer uuid.UUID, want
 		return err
 	}
 	if ctx.Value(explainedClaimKey{}) != nil && version == newest {
-		ctx = withExplanations(ctx)
+		ctx = withAtLeast(ctx, explanations)
 	}
-	return c.sendBody(ctx, records[consumer], func(ctx context.Context, wire *api.Client, body *bytes.Reader) (*http.Response, error) {
-		return wire.AllocationReplaceWithBody(ctx, consumer.String(), &api.AllocationReplaceParams{OpenStackAPIVersion: version}, jsonType, body)
-	})
+	return c.do(ctx, nil, request{method: http.MethodPut, path: "allocations/" + consumer.String(), body: records[consumer], version: version})
 }
 
 // AllocationReplaceMany replaces the allocations of several consumers in one transaction. The service checks the
@@ -155,9 +151,7 @@ func (c *Client) AllocationReplaceMany(ctx context.Context, wanted Allocations) 
 	if err != nil {
 		return err
 	}
-	return c.sendBodyKeyed(ctx, version, records, func(ctx context.Context, wire *api.Client, body *bytes.Reader) (*http.Response, error) {
-		return wire.AllocationReplaceManyWithBody(ctx, &api.AllocationReplaceManyParams{OpenStackAPIVersion: version}, jsonType, body)
-	})
+	return c.doKeyedIfPossible(ctx, request{method: http.MethodPost, path: "allocations", body: records, version: version})
 }
 
 // AllocationDelete deletes all allocations of a consumer, whatever the generation. ErrNotFound: it has none.
@@ -193,20 +187,5 @@ func (c *Client) Reshape(ctx context.Context, inventories map[uuid.UUID]Provider
 		}
 		whole.Inventories[provider] = replacing
 	}
-	return c.sendBodyKeyed(ctx, version, whole, func(ctx context.Context, wire *api.Client, body *bytes.Reader) (*http.Response, error) {
-		return wire.ReshapeWithBody(ctx, &api.ReshapeParams{OpenStackAPIVersion: version}, jsonType, body)
-	})
-}
-
-const jsonType = "application/json"
-
-// sendBody executes an operation whose request body is not of the generated type and whose response has no body.
-func (c *Client) sendBody(ctx context.Context, value any, ask func(context.Context, *api.Client, *bytes.Reader) (*http.Response, error)) error {
-	body, err := json.Marshal(value)
-	if err != nil {
-		return err
-	}
-	return c.send(ctx, nil, func(ctx context.Context, wire *api.Client) (*http.Response, error) {
-		return ask(ctx, wire, bytes.NewReader(body))
-	})
+	return c.doKeyedIfPossible(ctx, request{method: http.MethodPost, path: "reshaper", body: whole, version: version})
 }

@@ -2,10 +2,8 @@ package client
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,30 +44,18 @@ func needsError(field string, err error) error {
 	if field == "" || !errors.Is(err, ErrExtensions) {
 		return err
 	}
-	version := searchLanguage
-	if field == fieldNotInTree {
-		version = writeExtensions
-	}
-	return &ExtensionError{Field: field, Version: version, Cause: err}
+	return &ExtensionError{Field: field, Version: fieldVersion(field), Cause: err}
 }
 
 // fieldNotInTree is the field of CandidateQuery that needs berth 1.3.
 const fieldNotInTree = "NotInTree"
 
-// withVersionFor selects the version that has a field.
-func withVersionFor(ctx context.Context, field string) context.Context {
+// fieldVersion returns the version that has a field of CandidateQuery.
+func fieldVersion(field string) string {
 	if field == fieldNotInTree {
-		return withWriteExtensions(ctx)
+		return writeExtensions
 	}
-	return withSearchLanguage(ctx)
-}
-
-// withSearchLanguage selects the version that has it, unless the context selects a later one.
-func withSearchLanguage(ctx context.Context) context.Context {
-	if selected := extensions(ctx); selected != "" && selected != "berth 1.0" {
-		return ctx
-	}
-	return WithExtensions(ctx, searchLanguage)
+	return searchLanguage
 }
 
 // needsExtensions returns the first field that needs the extensions, or "".
@@ -166,7 +152,7 @@ func (s searchGroups) MarshalJSON() ([]byte, error) {
 
 // body returns the query as a body, with an explanation unless explain is "", or nil if a body cannot express it. The
 // service then returns the error of the query string.
-func (q CandidateQuery) body(explain ExplainWhen) []byte {
+func (q CandidateQuery) body(explain ExplainWhen) json.RawMessage {
 	groups, err := q.groups()
 	if err != nil {
 		return nil
@@ -216,17 +202,4 @@ func amountsOf(resources string) (map[string]int64, bool) {
 		amounts[class] = amount
 	}
 	return amounts, true
-}
-
-// candidateSearch sends a query as a body.
-func (c *Client) candidateSearch(ctx context.Context, into any, body []byte) error {
-	return c.Exchange(ctx, into, placementRefusal, func(ctx context.Context, address string, over *http.Client) (*http.Response, error) {
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, address+"allocation_candidates", bytes.NewReader(body))
-		if err != nil {
-			return nil, err
-		}
-		request.Header.Set("Content-Type", "application/json")
-		request.Header.Set(versionHeader, string(newest))
-		return over.Do(request)
-	})
 }

@@ -162,10 +162,10 @@ func (c *Client) CandidateList(ctx context.Context, query CandidateQuery) (api.C
 	}
 	needs, text, sent := query.needsExtensions(), encode(params), ctx
 	if needs != "" {
-		sent = withVersionFor(ctx, needs)
+		sent = withAtLeast(ctx, fieldVersion(needs))
 	}
 	if body := query.body(""); body != nil && isTooLong(address, text) {
-		err = c.candidateSearch(withVersionFor(ctx, needs), &answer, body)
+		err = c.do(ctx, &answer, request{method: http.MethodPost, path: "allocation_candidates", body: body, needs: fieldVersion(needs)})
 		if needs != "" || !errors.Is(err, ErrExtensions) {
 			return answer, needsError(needs, err)
 		}

@@ -40,7 +40,7 @@ func (c *Client) CapacityList(ctx context.Context, query CapacityQuery) (api.Cap
 		params = append(params, param{"group_by", "aggregate"}, param{"aggregate", inList(query.Aggregates)})
 	}
 	var found api.CapacityList
-	return found, c.getReading(ctx, &found, "capacity", params)
+	return found, c.read(ctx, &found, "capacity", params)
 }
 
 // CapacityTrees yields the sums by tree and class, the oldest tree first. It reads them in pages of limit trees; 0: of 1000.
@@ -52,7 +52,7 @@ func (c *Client) CapacityTrees(ctx context.Context, query CapacityQuery, limit i
 	params := append(query.params(), param{"group_by", "tree"}, param{"limit", sizeText(limit)})
 	return pages(func(marker string) ([]api.ClassCapacity, []api.Link, error) {
 		var page api.CapacityList
-		err := c.getReading(ctx, &page, "capacity", append(slices.Clip(params), param{"marker", marker}))
+		err := c.read(ctx, &page, "capacity", append(slices.Clip(params), param{"marker", marker}))
 		return page.Capacity, page.CapacityLinks, err
 	})
 }

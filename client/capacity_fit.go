@@ -63,15 +63,7 @@ func (q CapacityFitQuery) MarshalJSON() ([]byte, error) {
 
 // CapacityFit returns how many members fit, as things are or with other hardware. It needs berth 1.4: the error of a service
 // without it is an ErrExtensions. The service answers two questions of a caller at once; the client repeats a third one later.
-func (c *Client) CapacityFit(ctx context.Context, question CapacityFitQuery) (api.CapacityFit, error) {
+func (c *Client) CapacityFit(ctx context.Context, query CapacityFitQuery) (api.CapacityFit, error) {
 	var made api.CapacityFit
-	body, err := json.Marshal(question)
-	if err != nil {
-		var invalid *json.MarshalerError
-		if errors.As(err, &invalid) {
-			err = invalid.Err
-		}
-		return made, err
-	}
-	return made, c.sendReading(ctx, &made, http.MethodPost, "capacity", body)
+	return made, c.do(ctx, &made, request{method: http.MethodPost, path: "capacity", body: query, needs: readExtensions})
 }

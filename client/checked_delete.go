@@ -39,7 +39,8 @@ func (c *Client) ProviderTraitClearAt(ctx context.Context, id uuid.UUID, generat
 const providerGeneration = "resource_provider_generation"
 
 func (c *Client) deleteAt(ctx context.Context, path, parameter string, generation int64) error {
-	return c.sendChecked(ctx, nil, func(ctx context.Context, address string, over *http.Client) (*http.Response, error) {
-		return sendJSON(ctx, over, http.MethodDelete, address+path+"?"+parameter+"="+strconv.FormatInt(generation, 10), nil)
+	return c.do(ctx, nil, request{
+		method: http.MethodDelete, path: path, query: []param{{parameter, strconv.FormatInt(generation, 10)}},
+		needs: writeExtensions, asksFirst: true,
 	})
 }

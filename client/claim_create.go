@@ -1,10 +1,8 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 
@@ -15,12 +13,12 @@ import (
 
 // ClaimConsumer is a consumer of a claim. All fields but Generation are required.
 type ClaimConsumer struct {
-	UUID         uuid.UUID `json:"uuid"`
-	ProjectID    string    `json:"project_id"`
-	UserID       string    `json:"user_id"`
-	ConsumerType string    `json:"consumer_type"`
+	UUID      uuid.UUID `json:"uuid"`
+	ProjectID string    `json:"project_id"`
+	UserID    string    `json:"user_id"`
+	Type      string    `json:"consumer_type"`
 	// Generation is nil for a consumer that does not exist.
-	ConsumerGeneration *int64 `json:"consumer_generation"`
+	Generation *int64 `json:"consumer_generation"`
 }
 
 // ClaimCandidate is a candidate of a claim: allocations by provider, and the providers by request group.
@@ -162,15 +160,5 @@ type allocationRecord struct {
 // ErrConsumerGeneration: a consumer exists, or has another generation.
 func (c *Client) ClaimCreate(ctx context.Context, wanted ClaimSearch) (ClaimedPlaces, error) {
 	var made ClaimedPlaces
-	body, err := json.Marshal(wanted)
-	if err != nil {
-		var invalid *json.MarshalerError
-		if errors.As(err, &invalid) {
-			err = invalid.Err
-		}
-		return made, err
-	}
-	return made, c.sendKeyed(ctx, &made, wanted.Key, func(ctx context.Context, address string, over *http.Client) (*http.Response, error) {
-		return sendJSON(ctx, over, http.MethodPost, address+"claims", bytes.NewReader(body))
-	})
+	return made, c.doKeyed(ctx, &made, wanted.Key, request{method: http.MethodPost, path: "claims", body: wanted})
 }

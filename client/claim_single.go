@@ -12,7 +12,7 @@ import (
 // needs no read, and a consumer that is replaced at a known generation neither. Otherwise it calls claim, which reads the
 // consumer first.
 func (c *Client) claimInOne(ctx context.Context, consumer uuid.UUID, wanted ClaimRequest, replaces bool, claim func() error) error {
-	if len(withoutEmpty(wanted.Allocations)) == 0 || !wanted.isComplete() || wanted.Generation != nil && !replaces || !c.hasWriteExtensions(ctx) {
+	if len(withoutEmpty(wanted.Allocations)) == 0 || !wanted.isComplete() || wanted.Generation != nil && !replaces || !c.has(ctx, writeExtensions) {
 		return claim()
 	}
 	_, err := c.ClaimCreate(ctx, wanted.search(consumer))
@@ -35,7 +35,7 @@ func (r ClaimRequest) isComplete() bool {
 // search returns the request as that of one candidate.
 func (r ClaimRequest) search(consumer uuid.UUID) ClaimSearch {
 	wanted := ClaimSearch{
-		Consumers:  []ClaimConsumer{{UUID: consumer, ProjectID: r.ProjectID, UserID: r.UserID, ConsumerType: r.Type, ConsumerGeneration: r.Generation}},
+		Consumers:  []ClaimConsumer{{UUID: consumer, ProjectID: r.ProjectID, UserID: r.UserID, Type: r.Type, Generation: r.Generation}},
 		Candidates: []ClaimCandidate{{Allocations: maps.Clone(r.Allocations), Mappings: r.Mappings}},
 	}
 	if r.Generation != nil {

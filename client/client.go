@@ -139,10 +139,10 @@ func (c *Client) Exchange(ctx context.Context, into any, refused func(failed *Er
 ) error {
 	runs := dryRuns(ctx)
 	if runs != nil {
-		if err := c.requireWriteExtensions(ctx); err != nil {
+		if err := c.require(ctx, writeExtensions); err != nil {
 			return err
 		}
-		ctx = withWriteExtensions(ctx)
+		ctx = withAtLeast(ctx, writeExtensions)
 	}
 	endpoint, err := c.endpoint(ctx)
 	if err != nil {

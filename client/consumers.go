@@ -175,7 +175,7 @@ func (c *Client) Consumers(ctx context.Context, filter ConsumerFilter) iter.Seq2
 			Consumers []ListedConsumer `json:"consumers"`
 			Links     []api.Link       `json:"consumers_links"`
 		}
-		err := c.getReading(ctx, &page, "consumers", filter.params(marker))
+		err := c.read(ctx, &page, "consumers", filter.params(marker))
 		return page.Consumers, page.Links, err
 	})
 }
@@ -183,7 +183,7 @@ func (c *Client) Consumers(ctx context.Context, filter ConsumerFilter) iter.Seq2
 // ConsumerShow returns a consumer with its allocations. It needs berth 1.4, as Consumers. The error of a consumer that does
 // not exist is an ErrNotFound.
 func (c *Client) ConsumerShow(ctx context.Context, id uuid.UUID) (found ListedConsumer, err error) {
-	return found, c.getReading(ctx, &found, "consumers/"+id.String(), nil)
+	return found, c.read(ctx, &found, "consumers/"+id.String(), nil)
 }
 
 // params returns the query parameters of a page.

@@ -44,17 +44,6 @@ type DryRunResult struct {
 	Response json.RawMessage `json:"-"`
 }
 
-// ChangedType returns the type of a consumer whose type changes, after the change; else an empty text.
-func ChangedType(change api.ConsumerChange) string {
-	kind := ""
-	for _, part := range []*api.ConsumerPart{change.Before, change.After} {
-		if part != nil && part.ConsumerType != nil {
-			kind = *part.ConsumerType
-		}
-	}
-	return kind
-}
-
 type dryRunKey struct{}
 
 // WithDryRun returns a context whose writes to the Placement API are dry runs, and their results: the service executes

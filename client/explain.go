@@ -53,15 +53,6 @@ type ExplanationFilter struct {
 // maxExplanationPage is the maximum number of elements of a page of the service.
 const maxExplanationPage = 1000
 
-// withExplanations selects the version that has them, unless the context selects a later one.
-func withExplanations(ctx context.Context) context.Context {
-	switch extensions(ctx) {
-	case "", "berth 1.0", "berth 1.1":
-		return WithExtensions(ctx, explanations)
-	}
-	return ctx
-}
-
 // CandidateExplain is CandidateList with an explanation, which takes up to one second after the search. It needs berth
 // 1.2: the error of a service without it is an ErrExtensions. ErrForbidden: policy does not permit explanations.
 func (c *Client) CandidateExplain(ctx context.Context, query CandidateQuery, when ExplainWhen) (CandidateExplanation, error) {
@@ -74,14 +65,14 @@ func (c *Client) CandidateExplain(ctx context.Context, query CandidateQuery, whe
 	if err != nil {
 		return answer, err
 	}
-	text := encode(append(params, param{"explain", string(when)}))
+	params = append(params, param{"explain", string(when)})
 	if len(query.NotInTree) > 0 {
-		ctx = withWriteExtensions(ctx)
+		ctx = withAtLeast(ctx, writeExtensions)
 	}
-	if body := query.body(when); body != nil && isTooLong(address, text) {
-		return answer, c.candidateSearch(withExplanations(ctx), &answer, body)
+	if body := query.body(when); body != nil && isTooLong(address, encode(params)) {
+		return answer, c.do(ctx, &answer, request{method: http.MethodPost, path: "allocation_candidates", body: body, needs: explanations})
 	}
-	return answer, c.getExplanation(ctx, &answer, "allocation_candidates", text)
+	return answer, c.explain(ctx, &answer, "allocation_candidates", params)
 }
 
 // QuestionExplain explains a query string, such as the Question of a RecordedExplanation, whether there are candidates or
@@ -93,7 +84,7 @@ func (c *Client) QuestionExplain(ctx context.Context, question string) (Candidat
 		return answer, err
 	}
 	params = append([]param{{"explain", string(ExplainAlways)}}, params...)
-	return answer, c.getExplanation(ctx, &answer, "allocation_candidates", encode(params))
+	return answer, c.explain(ctx, &answer, "allocation_candidates", params)
 }
 
 // QuestionList returns the allocation candidates of a query string, whose parameters need the extensions that the context
@@ -135,7 +126,7 @@ func (c *Client) ExplanationShow(ctx context.Context, requestID string) ([]Recor
 	var answer struct {
 		Explanations []RecordedExplanation `json:"explanations"`
 	}
-	err := c.getExplanation(ctx, &answer, "explanations/"+url.PathEscape(requestID), "")
+	err := c.explain(ctx, &answer, "explanations/"+url.PathEscape(requestID), nil)
 	return answer.Explanations, err
 }
 
@@ -162,7 +153,7 @@ func (c *Client) ExplanationList(ctx context.Context, filter ExplanationFilter) 
 // "" for the first and after the last one. It needs berth 1.2.
 func (c *Client) ExplanationPage(ctx context.Context, filter ExplanationFilter, size int, marker string) (page []api.ListedExplanation, next string, err error) {
 	var answer api.ExplanationList
-	err = c.getExplanation(ctx, &answer, "explanations", encode(filter.params(size, marker)))
+	err = c.explain(ctx, &answer, "explanations", filter.params(size, marker))
 	return answer.Explanations, nextMarker(answer.ExplanationsLinks), err
 }
 
@@ -189,15 +180,7 @@ func nextMarker(links []api.Link) string {
 	return ""
 }
 
-// getExplanation sends a request that needs explanations.
-func (c *Client) getExplanation(ctx context.Context, into any, path, query string) error {
-	return c.Exchange(withExplanations(ctx), into, placementRefusal, func(ctx context.Context, address string, over *http.Client) (*http.Response, error) {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+path, nil)
-		if err != nil {
-			return nil, err
-		}
-		request.URL.RawQuery = query
-		request.Header.Set(versionHeader, string(newest))
-		return over.Do(request)
-	})
+// explain sends a GET that needs explanations.
+func (c *Client) explain(ctx context.Context, into any, path string, params []param) error {
+	return c.do(ctx, into, request{method: http.MethodGet, path: path, query: params, needs: explanations})
 }

@@ -26,7 +26,7 @@ type ProviderQuery struct {
 func (c *Client) Providers(ctx context.Context, query ProviderQuery) iter.Seq2[api.ProviderWithParts, error] {
 	return pages(func(marker string) ([]api.ProviderWithParts, []api.Link, error) {
 		var page api.ProviderPage
-		err := c.getReading(ctx, &page, "resource_providers", query.params(marker))
+		err := c.read(ctx, &page, "resource_providers", query.params(marker))
 		return page.ResourceProviders, page.ResourceProvidersLinks, err
 	})
 }
@@ -62,7 +62,7 @@ type AggregateQuery struct {
 func (c *Client) Aggregates(ctx context.Context, query AggregateQuery) iter.Seq2[api.ListedAggregate, error] {
 	return pages(func(marker string) ([]api.ListedAggregate, []api.Link, error) {
 		var page api.AggregateList
-		err := c.getReading(ctx, &page, "aggregates", query.params(marker))
+		err := c.read(ctx, &page, "aggregates", query.params(marker))
 		return page.Aggregates, page.AggregatesLinks, err
 	})
 }

@@ -1,11 +1,11 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"iter"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,43 +18,10 @@ import (
 // and with capacities.
 const readExtensions = "1.4"
 
-// withReadExtensions selects the version of the reads, unless the context selects a later one.
-func withReadExtensions(ctx context.Context) context.Context {
-	if minor, ok := minorOf(extensions(ctx)); ok && minor >= 4 {
-		return ctx
-	}
-	return WithExtensions(ctx, readExtensions)
-}
-
-// hasReadExtensions reports whether the service has berth 1.4, for requests that have a substitute. If the service cannot
-// be asked, the request that follows returns the error.
-func (c *Client) hasReadExtensions(ctx context.Context) bool {
-	has, err := c.HasExtensions(ctx, readExtensions)
-	return has && err == nil
-}
-
-// getReading sends a GET that needs berth 1.4. Parameters without a value are left out.
-func (c *Client) getReading(ctx context.Context, into any, path string, params []param) error {
-	var sent []param
-	for _, one := range params {
-		if one.value != "" {
-			sent = append(sent, one)
-		}
-	}
-	if len(sent) > 0 {
-		path += "?" + encode(sent)
-	}
-	return c.sendReading(ctx, into, http.MethodGet, path, nil)
-}
-
-// sendReading sends a read that needs berth 1.4, with a JSON body unless it is nil.
-func (c *Client) sendReading(ctx context.Context, into any, method, path string, body []byte) error {
-	return c.Exchange(withReadExtensions(ctx), into, placementRefusal, func(ctx context.Context, address string, over *http.Client) (*http.Response, error) {
-		if body == nil {
-			return sendJSON(ctx, over, method, address+path, nil)
-		}
-		return sendJSON(ctx, over, method, address+path, bytes.NewReader(body))
-	})
+// read sends a GET that needs berth 1.4. Parameters without a value are left out.
+func (c *Client) read(ctx context.Context, into any, path string, params []param) error {
+	params = slices.DeleteFunc(slices.Clone(params), func(p param) bool { return p.value == "" })
+	return c.do(ctx, into, request{method: http.MethodGet, path: path, query: params, needs: readExtensions})
 }
 
 // pages returns an iterator over the items of all pages. get requests the page of a marker; the first one is empty.

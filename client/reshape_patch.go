@@ -1,7 +1,6 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -32,13 +31,10 @@ type InventoryChanges struct {
 // InventoryPatch changes some inventories of a provider, and returns all of them with the generation. A change that
 // changes nothing keeps the generation. It needs berth 1.3.
 func (c *Client) InventoryPatch(ctx context.Context, id uuid.UUID, changes InventoryChanges) (Inventories, int64, error) {
-	body, err := json.Marshal(changes)
-	if err != nil {
-		return nil, 0, err
-	}
 	var answer api.Inventories
-	err = c.sendChecked(ctx, &answer, func(ctx context.Context, address string, over *http.Client) (*http.Response, error) {
-		return sendJSON(ctx, over, http.MethodPatch, address+"resource_providers/"+id.String()+"/inventories", bytes.NewReader(body))
+	err := c.do(ctx, &answer, request{
+		method: http.MethodPatch, path: "resource_providers/" + id.String() + "/inventories", body: changes,
+		needs: writeExtensions, asksFirst: true,
 	})
 	if err != nil {
 		return nil, 0, err
@@ -92,11 +88,5 @@ func (r *ReshapedGenerations) UnmarshalJSON(text []byte) error {
 // are those of Reshape. It needs berth 1.3.
 func (c *Client) ReshapePatch(ctx context.Context, changes ReshapeChanges) (ReshapedGenerations, error) {
 	var done ReshapedGenerations
-	body, err := json.Marshal(changes)
-	if err != nil {
-		return done, err
-	}
-	return done, c.sendKeyed(ctx, &done, "", func(ctx context.Context, address string, over *http.Client) (*http.Response, error) {
-		return sendJSON(ctx, over, http.MethodPatch, address+"reshaper", bytes.NewReader(body))
-	})
+	return done, c.doKeyed(ctx, &done, "", request{method: http.MethodPatch, path: "reshaper", body: changes})
 }

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -94,11 +93,8 @@ func (w *WantedTree) UnmarshalJSON(text []byte) error {
 // berth 1.3.
 func (c *Client) TreeReplace(ctx context.Context, root uuid.UUID, wanted WantedTree) (api.TreeChanged, error) {
 	var done api.TreeChanged
-	body, err := json.Marshal(wanted)
-	if err != nil {
-		return done, err
-	}
-	return done, c.sendChecked(ctx, &done, func(ctx context.Context, address string, over *http.Client) (*http.Response, error) {
-		return sendJSON(ctx, over, http.MethodPut, address+"resource_providers/"+root.String()+"/tree", bytes.NewReader(body))
+	return done, c.do(ctx, &done, request{
+		method: http.MethodPut, path: "resource_providers/" + root.String() + "/tree", body: wanted,
+		needs: writeExtensions, asksFirst: true,
 	})
 }

@@ -64,11 +64,7 @@ type ShownConsumer struct {
 // is an ErrTooManyConsumers if they are requested.
 func (c *Client) TreeShow(ctx context.Context, provider uuid.UUID, parts ...TreePart) (*ShownTree, error) {
 	// A service without the route returns 404, as for a provider that does not exist.
-	has, err := c.HasExtensions(ctx, readExtensions)
-	if err == nil && !has {
-		err = fmt.Errorf("not sent: %w berth %s", ErrExtensions, readExtensions)
-	}
-	if err != nil {
+	if err := c.require(ctx, readExtensions); err != nil {
 		return nil, err
 	}
 	names := make([]string, len(parts))
@@ -76,7 +72,7 @@ func (c *Client) TreeShow(ctx context.Context, provider uuid.UUID, parts ...Tree
 		names[i] = string(part)
 	}
 	var answer api.TreeShown
-	err = c.getReading(ctx, &answer, "resource_providers/"+provider.String()+"/tree", []param{{"include", strings.Join(names, ",")}})
+	err := c.read(ctx, &answer, "resource_providers/"+provider.String()+"/tree", []param{{"include", strings.Join(names, ",")}})
 	var failed *Error
 	if errors.As(err, &failed) && failed.Code == codeTooManyConsumers {
 		return nil, fmt.Errorf("%w: %w", ErrTooManyConsumers, err)

@@ -13,8 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
-
 	api "github.com/berthd/berth/gen/client"
 )
 
@@ -105,40 +103,6 @@ func minorOf(entry string) (int, bool) {
 	return minor, ok && err == nil
 }
 
-// hasWriteExtensions reports whether the service has berth 1.3, for requests that it can do without. If the service
-// cannot be asked, the request that follows returns the error.
-func (c *Client) hasWriteExtensions(ctx context.Context) bool {
-	has, err := c.HasExtensions(ctx, writeExtensions)
-	return has && err == nil
-}
-
-// requireWriteExtensions returns an error unless the service has berth 1.3. Nothing is sent without it: a service that
-// does not know the version ignores it.
-func (c *Client) requireWriteExtensions(ctx context.Context) error {
-	has, err := c.HasExtensions(ctx, writeExtensions)
-	if err == nil && !has {
-		err = fmt.Errorf("not sent: %w berth %s", ErrExtensions, writeExtensions)
-	}
-	return err
-}
-
-// withWriteExtensions selects the version by its number, unless the context selects a later one. "latest" would be an
-// older one for an older server, which executes a dry run as a write.
-func withWriteExtensions(ctx context.Context) context.Context {
-	if minor, ok := minorOf(extensions(ctx)); ok && minor >= 3 {
-		return ctx
-	}
-	return WithExtensions(ctx, writeExtensions)
-}
-
-// sendChecked executes an operation that needs berth 1.3 and is not of gen/client.
-func (c *Client) sendChecked(ctx context.Context, into any, ask func(context.Context, string, *http.Client) (*http.Response, error)) error {
-	if err := c.requireWriteExtensions(ctx); err != nil {
-		return err
-	}
-	return c.Exchange(withWriteExtensions(ctx), into, placementRefusal, ask)
-}
-
 // idempotencyKey is the key of a request; own is set for a key of this client, which its retries need for minutes only.
 type idempotencyKey struct {
 	key string
@@ -167,58 +131,6 @@ func (k idempotencyKey) addTo(header http.Header) {
 	if k.own {
 		header.Set("Idempotency-Lifetime", ownKeyLifetime)
 	}
-}
-
-// sendKeyed is sendChecked with an Idempotency-Key, "" for a new one, so that a request whose response is lost is sent
-// again. If the service has no room for a new key, it sends the request without one.
-func (c *Client) sendKeyed(ctx context.Context, into any, key string, ask func(context.Context, string, *http.Client) (*http.Response, error)) error {
-	sent := idempotencyKey{key: key}
-	if key == "" {
-		sent = idempotencyKey{uuid.NewString(), true}
-	}
-	err := c.sendChecked(context.WithValue(ctx, keyKey{}, sent), into, ask)
-	var failed *Error
-	if sent.own && errors.As(err, &failed) && failed.Code == keysFull {
-		return c.sendChecked(ctx, into, ask)
-	}
-	return err
-}
-
-// keysFull is the code of an error before anything is executed.
-const keysFull = "berth.idempotency.full"
-
-// sendBodyKeyed is sendBody with an Idempotency-Key if the service has berth 1.3.
-func (c *Client) sendBodyKeyed(ctx context.Context, version api.Microversion, value any, ask func(context.Context, *api.Client, *bytes.Reader) (*http.Response, error)) error {
-	if version != newest || !c.hasWriteExtensions(ctx) {
-		return c.sendBody(ctx, value, ask)
-	}
-	body, err := json.Marshal(value)
-	if err != nil {
-		return err
-	}
-	err = c.sendKeyed(ctx, nil, "", func(ctx context.Context, address string, over *http.Client) (*http.Response, error) {
-		return ask(ctx, &api.Client{Server: address, Client: over}, bytes.NewReader(body))
-	})
-	if errors.Is(err, ErrExtensions) && !errors.Is(err, ErrOutcomeUnknown) && dryRuns(ctx) == nil {
-		return c.sendBody(ctx, value, ask) // the service is being upgraded, and this server has not executed it
-	}
-	return err
-}
-
-// sendJSON sends a request at the newest microversion.
-func sendJSON(ctx context.Context, over *http.Client, method, address string, body io.Reader) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(ctx, method, address, body)
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set(versionHeader, string(newest))
-	switch {
-	case method == http.MethodPatch:
-		request.Header.Set("Content-Type", "application/merge-patch+json")
-	case body != nil:
-		request.Header.Set("Content-Type", jsonType)
-	}
-	return over.Do(request)
 }
 
 // isBeingUpgraded reports whether a server rejected a version that the service had before.

@@ -15,7 +15,7 @@ import (
 
 // aConsumer is a new consumer of a claim.
 func aConsumer(number int) ClaimConsumer {
-	return ClaimConsumer{UUID: id(number), ProjectID: "project", UserID: "user", ConsumerType: "INSTANCE"}
+	return ClaimConsumer{UUID: id(number), ProjectID: "project", UserID: "user", Type: "INSTANCE"}
 }
 
 // aSearch claims an amount of VCPU of any provider.
@@ -95,7 +95,7 @@ func TestClient_ClaimCreate_FindsPlaceOrReportsReasons(t *testing.T) {
 	wantErrors(t, err, ErrConcurrentUpdate, ErrConsumerGeneration)
 
 	replacing := aSearch(10, 2)
-	replacing.Existing, replacing.Consumers[0].ConsumerGeneration, replacing.Key = ExistingReplace, new(int64(1)), "my-key"
+	replacing.Existing, replacing.Consumers[0].Generation, replacing.Key = ExistingReplace, new(int64(1)), "my-key"
 	wire.Requests()
 	if made = must(client.ClaimCreate(t.Context(), replacing))(t); made.Claims[0].Generation != 2 {
 		t.Errorf("replaced: %+v", made)

@@ -77,7 +77,7 @@ var packageRules = []packageRule{
 		"client", "gen/client", "internal/terminal",
 	}},
 	{path: "internal/question", purpose: "candidate queries as text: addresses, forms, flavors, files of shapes and names of aggregates", imports: []string{"client"}},
-	{path: "internal/explaintext", purpose: "texts of explanations for people", imports: []string{"client"}},
+	{path: "internal/explaintext", purpose: "texts of explanations for people", imports: []string{"client", "gen/client"}},
 	{path: "internal/version", purpose: "version and revision of the binary", imports: []string{"internal/frame", "server/microversion"}},
 	{path: "internal/frame", purpose: "the frame of all commands: streams, exit codes, errors, output formats", imports: []string{
 		"internal/terminal",

@@ -237,12 +237,12 @@ func (c *claimCall) request(ctx context.Context, hasClaims bool) (*client.ClaimS
 			consumer.Generation = expected
 		}
 		request.Consumers = append(request.Consumers, client.ClaimConsumer{
-			UUID: id, ProjectID: consumer.ProjectID, UserID: consumer.UserID, ConsumerType: consumer.Type, ConsumerGeneration: consumer.Generation,
+			UUID: id, ProjectID: consumer.ProjectID, UserID: consumer.UserID, Type: consumer.Type, Generation: consumer.Generation,
 		})
 	}
 	if to := c.flags.handOverTo; to != uuid.Nil {
 		first := request.Consumers[0]
-		request.HandOverTo = &client.ClaimConsumer{UUID: to, ProjectID: first.ProjectID, UserID: first.UserID, ConsumerType: c.flags.handOverType}
+		request.HandOverTo = &client.ClaimConsumer{UUID: to, ProjectID: first.ProjectID, UserID: first.UserID, Type: c.flags.handOverType}
 	}
 	request.Key = c.flags.idempotencyKey(c.f)
 	return request, nil

@@ -40,11 +40,11 @@ func (c *claimCall) claimInSteps(ctx context.Context, consumer client.ClaimConsu
 	}
 	var why *client.Explanation
 	for _, candidate := range candidates {
-		request, err := client.ClaimOf(candidate, consumer.ProjectID, consumer.UserID, consumer.ConsumerType)
+		request, err := client.ClaimOf(candidate, consumer.ProjectID, consumer.UserID, consumer.Type)
 		if err != nil {
 			return client.ClaimedPlaces{}, err
 		}
-		request.Generation = consumer.ConsumerGeneration
+		request.Generation = consumer.Generation
 		claimed := false
 		if claimed, why, err = c.claimCandidate(ctx, consumer.UUID, request, found.hasExplanations); err != nil {
 			return client.ClaimedPlaces{}, err

@@ -82,7 +82,7 @@ func treesOf(ctx context.Context, service *client.Client, changed *api.StateChan
 func typesOf(ctx context.Context, service *client.Client, changed *api.StateChange) (map[uuid.UUID]string, error) {
 	types := map[uuid.UUID]string{}
 	for id, change := range changed.Consumers {
-		if client.ChangedType(change) != "" {
+		if draw.ChangedType(change) != "" {
 			continue
 		}
 		current, err := service.AllocationList(ctx, id)

@@ -180,10 +180,10 @@ func (q *providerListFlags) readPages(ctx context.Context, service *client.Clien
 	listed, hasMore, err := firstOf(service.Providers(ctx, query), q.limit)
 	providers := make([]api.Provider, 0, len(listed))
 	for i := range listed {
-		one := &listed[i]
+		provider := &listed[i]
 		providers = append(providers, api.Provider{
-			UUID: one.UUID, Name: one.Name, Generation: one.Generation, ParentProviderUUID: one.ParentProviderUUID,
-			RootProviderUUID: one.RootProviderUUID, Links: one.Links,
+			UUID: provider.UUID, Name: provider.Name, Generation: provider.Generation, ParentProviderUUID: provider.ParentProviderUUID,
+			RootProviderUUID: provider.RootProviderUUID, Links: provider.Links,
 		})
 	}
 	return providers, hasMore, err

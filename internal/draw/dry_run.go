@@ -35,7 +35,7 @@ func CompareDryRun(changed *api.StateChange, known map[uuid.UUID]client.Node, ty
 		}
 	}
 	for id, change := range changed.Consumers {
-		kind := cmp.Or(client.ChangedType(change), types[id])
+		kind := cmp.Or(ChangedType(change), types[id])
 		if change.Before != nil {
 			before.Allocations[id] = recordOf(change.Before, kind)
 		}
@@ -46,6 +46,17 @@ func CompareDryRun(changed *api.StateChange, known map[uuid.UUID]client.Node, ty
 	changes := Compare(before, after)
 	changes.Consumers, changes.Names = ownersOf(changed), namesOf(changed)
 	return changes
+}
+
+// ChangedType returns the type of a consumer whose type changes, after the change; else an empty text.
+func ChangedType(change api.ConsumerChange) string {
+	kind := ""
+	for _, part := range []*api.ConsumerPart{change.Before, change.After} {
+		if part != nil && part.ConsumerType != nil {
+			kind = *part.ConsumerType
+		}
+	}
+	return kind
 }
 
 // inheritPlace sets the parent that a provider has after the change.
