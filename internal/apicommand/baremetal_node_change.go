@@ -107,9 +107,12 @@ baremetal node show' does.`,
 				changes = append(changes, baremetal.Unset(member.name))
 			}
 		}
-		for member, keys := range map[string]*[]string{"properties": properties, "driver_info": driverInfo, "extra": extra} {
-			for _, key := range *keys {
-				changes = append(changes, baremetal.Unset(member, key))
+		for _, group := range []struct {
+			member string
+			keys   []string
+		}{{"properties", *properties}, {"driver_info", *driverInfo}, {"extra", *extra}} {
+			for _, key := range group.keys {
+				changes = append(changes, baremetal.Unset(group.member, key))
 			}
 		}
 		return changes, nil
