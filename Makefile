@@ -46,6 +46,10 @@ fuzz: ## run every fuzz test for FUZZTIME (10s)
 badinput: postgresql ## send REQUESTS (100000) malformed and borderline requests; FLAGS='-badinput.seed 7' for others
 	$(GO) test -count=1 -timeout 60m ./internal/test/badinput -run '^TestErrors_InvalidInput_' -v -badinput.requests $(or $(REQUESTS),100000) $(FLAGS)
 
+.PHONY: compare
+compare: postgresql ## send the same requests to this checkout and to OLD, a revision or a binary, and compare every byte; FLAGS='-sources scenarios -files aggregates'
+	@GO='$(GO)' OLD='$(OLD)' tools/compare.sh $(FLAGS)
+
 console-matrix: postgresql ## open each page of the console in all states, colors and widths; LOOKS=dir keeps pictures
 	BERTH_TEST_BROWSER=required $(GO) test -count=1 -timeout 90m ./server/console -run '^TestConsole_Pages_' -matrix $(if $(LOOKS),-looks $(abspath $(LOOKS)))
 	$(GO) test -count=1 -timeout 30m ./server/console -run '^$$' -bench '^BenchmarkConsole_' -benchtime 1x

@@ -227,7 +227,13 @@ var packageRules = []packageRule{
 		"internal/test/dbtest",
 	}},
 	{path: "internal/test/history", purpose: "tests only: linearizability checker"},
-	{path: "internal/test/badinput", purpose: "tests only: malformed and hostile requests"},
+	{path: "internal/test/badinput", purpose: "tests only: malformed and hostile requests", imports: []string{
+		"server", "server/conductor", "server/microversion", "server/request", "server/route",
+	}},
+	{path: "internal/test/compare", purpose: "tests only: sends the same requests to two builds and compares the responses", driver: true, imports: []string{
+		"cmd/bench/rig", "internal/test/badinput", "internal/test/scenario", "internal/test/session", "server/provision",
+	}},
+	{path: "internal/test/session", purpose: "tests only: parser of recorded sessions of commands"},
 	{path: "internal/test/bruteforce", purpose: "tests only: brute-force reference of allocation candidates and their explanations", imports: []string{
 		"server/explain",
 	}},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/berthd/berth/internal/frame"
 	"github.com/berthd/berth/internal/test/servertest"
+	"github.com/berthd/berth/internal/test/session"
 	"github.com/berthd/berth/server/postgres"
 )
 
@@ -62,22 +63,7 @@ func asWritten(got ran) string {
 	return result
 }
 
-// splitWords splits a command line at white space outside single quotes.
-func splitWords(line string) []string {
-	var words []string
-	for i, part := range strings.Split(line, "'") {
-		if i%2 == 0 {
-			words = append(words, strings.Fields(part)...)
-		} else {
-			words = append(words, part)
-		}
-	}
-	return words
-}
-
-// TestCLI_RecordedSessions_PrintRecordedOutput runs the files of testdata/sessions: command lines with
-// the prefix "$ berth ", each followed by its output. Lines with # are comments. Each file starts with
-// an empty server.
+// TestCLI_RecordedSessions_PrintRecordedOutput runs the files of testdata/sessions. Each file starts with an empty server.
 func TestCLI_RecordedSessions_PrintRecordedOutput(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/sessions/*.txt")
@@ -97,30 +83,18 @@ func TestCLI_RecordedSessions_PrintRecordedOutput(t *testing.T) {
 			}
 			environ := []string{"BERTH_URL=" + start(t)}
 			var written strings.Builder
-			for _, step := range strings.SplitAfter("\n"+string(read), "\n$ berth ")[1:] {
-				line, rest, _ := strings.Cut(strings.TrimSuffix(step, "$ berth "), "\n")
-				want, comment := cutComment(rest)
-				got := asWritten(runCommand(t, environ, splitWords(line)...))
-				if got != want && !*updateSessions {
-					t.Errorf("$ berth %s\nprints\n%swant\n%s", line, got, want)
+			for _, step := range session.Parse(string(read)) {
+				got := asWritten(runCommand(t, environ, step.Words()...))
+				if got != step.Output && !*updateSessions {
+					t.Errorf("$ berth %s\nprints\n%swant\n%s", step.Line, got, step.Output)
 				}
-				fmt.Fprintf(&written, "$ berth %s\n%s%s", line, got, comment)
+				fmt.Fprintf(&written, "$ berth %s\n%s%s", step.Line, got, step.Comment)
 			}
 			if *updateSessions {
-				head, _, _ := strings.Cut("\n"+string(read), "\n$ berth ")
-				session := strings.TrimPrefix(head+"\n"+written.String(), "\n")
-				if err := os.WriteFile(file, []byte(session), 0o644); err != nil {
+				if err := os.WriteFile(file, []byte(session.Head(string(read))+written.String()), 0o644); err != nil {
 					t.Fatal(err)
 				}
 			}
 		})
 	}
-}
-
-// cutComment splits the output of a step from the comments before the next step.
-func cutComment(text string) (output, comment string) {
-	if at := strings.Index("\n"+text, "\n#"); at >= 0 {
-		return text[:at], text[at:]
-	}
-	return text, ""
 }

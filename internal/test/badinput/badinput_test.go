@@ -145,6 +145,16 @@ func TestErrors_InvalidInput_WellFormedWithoutInternals(t *testing.T) {
 	}
 }
 
+// operations returns the operations of all documents in a fixed order.
+func operations(t testing.TB) []operation {
+	t.Helper()
+	all, err := readOnce()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
 // send parses the request as net/http does, serves it and checks the response.
 func (s *tested) send(m *message, seen *tally) (err error) {
 	r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(m.wire())))

@@ -9,13 +9,6 @@ import (
 	"github.com/berthd/berth/server/store"
 )
 
-// conductors are two conductors. The first runs in this process. The second only has a row, so that
-// some nodes stay in transient states and have a driver that this process lacks.
-var conductors = []string{"berth-1", "berth-2"}
-
-// drivers are the drivers of the conductors, in the same order.
-var drivers = []string{conductor.FakeHardware, "manual-management"}
-
 // heartbeatTimeout exceeds the duration of all tests, so that the second conductor counts as alive.
 const heartbeatTimeout = 24 * time.Hour
 

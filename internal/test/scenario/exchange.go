@@ -33,6 +33,20 @@ var defaultHeaders = map[string]string{"X-Auth-Token": "admin", "X-Roles": "admi
 // versionHeader is the header with the microversion of the service.
 const versionHeader, versionService = "OpenStack-API-Version", "placement"
 
+// request returns the request of a step and its body.
+func (n *names) request(step *Step, version string) (made *Exchange, body []byte, err error) {
+	hasBody := step.Raw != nil || step.Body.Kind != 0
+	switch {
+	case step.Raw != nil:
+		body = []byte(n.fill(*step.Raw))
+	case hasBody:
+		if body, err = n.json(&step.Body); err != nil {
+			return nil, nil, fmt.Errorf("the body: %w", err)
+		}
+	}
+	return n.newExchange(step, version, body, hasBody), body, nil
+}
+
 // newExchange returns an exchange with the request of a step.
 func (n *names) newExchange(step *Step, version string, body []byte, hasBody bool) *Exchange {
 	method, target, _ := strings.Cut(step.Request, " ")

@@ -18,6 +18,15 @@ type names struct {
 	saved map[string]any
 }
 
+// newNames returns the names of a file at its beginning. base is the URL of the server.
+func newNames(file *File, base string) *names {
+	made := &names{theme: file.Theme, saved: map[string]any{"BASE": base}}
+	for name, value := range file.Values {
+		made.saved[name] = string(value)
+	}
+	return made
+}
+
 // space is the namespace of generated UUIDs.
 var space = uuid.MustParse("5ce7a810-0000-4000-8000-000000000000")
 

@@ -67,26 +67,20 @@ func (s *Suite) runFile(t *testing.T, file *File) []*Exchange {
 	t.Cleanup(listener.Close)
 	r := &run{
 		suite: s, file: file, db: server.DB, address: listener.Listener.Addr().String(),
-		names: &names{theme: file.Theme, saved: map[string]any{"BASE": listener.URL}},
-	}
-	for name, value := range file.Values {
-		r.names.saved[name] = string(value)
+		names: newNames(file, listener.URL),
 	}
 	for i := range file.Given {
 		step := &file.Given[i]
-		if wrong := r.step(t, step, r.version(step)); len(wrong) > 0 {
+		if wrong := r.step(t, step, file.version(step)); len(wrong) > 0 {
 			t.Fatalf("given %s\n%s", step.Request, strings.Join(wrong, "\n"))
 		}
 	}
-	for i := range file.Steps {
-		step := &file.Steps[i]
-		if len(step.Versions) == 0 {
-			r.report(t, step.Name, step, r.version(step))
-			continue
+	for _, one := range file.requests() {
+		name := one.Step.Name
+		if len(one.Step.Versions) > 0 {
+			name += " at " + one.Version
 		}
-		for _, version := range step.Versions {
-			r.report(t, step.Name+" at "+version, step, version)
-		}
+		r.report(t, name, one.Step, one.Version)
 	}
 	return r.seen
 }
@@ -102,35 +96,15 @@ func (r *run) report(t *testing.T, name string, step *Step, version string) {
 	})
 }
 
-// version returns the requested microversion of a step; empty: none.
-func (r *run) version(step *Step) string {
-	wanted, given := optional(&step.Version)
-	if !given {
-		wanted, _ = optional(&r.file.Version)
-	}
-	if wanted == nil {
-		return ""
-	}
-	return *wanted
-}
-
 // step runs a step once and returns what is wrong.
 func (r *run) step(t *testing.T, step *Step, version string) []string {
-	var body []byte
-	hasBody := step.Raw != nil || step.Body.Kind != 0
-	switch {
-	case step.Raw != nil:
-		body = []byte(r.names.fill(*step.Raw))
-	case hasBody:
-		var err error
-		if body, err = r.names.json(&step.Body); err != nil {
-			return []string{"the body: " + err.Error()}
-		}
+	exchange, body, err := r.names.request(step, version)
+	if err != nil {
+		return []string{err.Error()}
 	}
 	if step.Changes != nil && r.state == nil {
 		r.state = dbtest.Snapshot(t, r.db)
 	}
-	exchange := r.names.newExchange(step, version, body, hasBody)
 	if err := exchange.do(t.Context(), r.address, body); err != nil {
 		return []string{err.Error()}
 	}

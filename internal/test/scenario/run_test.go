@@ -76,7 +76,7 @@ func TestScenario_StepFailure_ListsDifferences(t *testing.T) {
 			t.Parallel()
 			r := start(t, "version: 1.3\nsteps: [{name: n, request: GET /x, "+c.step+"}]", nil)
 			step := &r.file.Steps[0]
-			wrong := r.step(t, step, r.version(step))
+			wrong := r.step(t, step, r.file.version(step))
 			if c.want == "" && wrong != nil || c.want != "" && !slices.Contains(wrong, c.want) {
 				t.Errorf("got %q, want %q", wrong, c.want)
 			}

@@ -174,6 +174,38 @@ func Parse(theme string, text []byte) (*File, error) {
 	return file, nil
 }
 
+// Request is a step at one microversion; empty: it requests none.
+type Request struct {
+	Step    *Step
+	Version string
+}
+
+// requests returns the requests of the steps in order: a step with versions is one for each.
+func (f *File) requests() (all []Request) {
+	for i := range f.Steps {
+		step := &f.Steps[i]
+		if len(step.Versions) == 0 {
+			all = append(all, Request{step, f.version(step)})
+		}
+		for _, version := range step.Versions {
+			all = append(all, Request{step, version})
+		}
+	}
+	return all
+}
+
+// version returns the requested microversion of a step without versions; empty: none.
+func (f *File) version(step *Step) string {
+	wanted, given := optional(&step.Version)
+	if !given {
+		wanted, _ = optional(&f.Version)
+	}
+	if wanted == nil {
+		return ""
+	}
+	return *wanted
+}
+
 // optional returns the text of a scalar, nil for null. Numbers keep their text, because 1.10 is not
 // 1.1. given distinguishes null from an omitted member.
 func optional(node *yaml.Node) (text *string, given bool) {

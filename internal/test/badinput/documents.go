@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
 
@@ -45,16 +44,6 @@ func byName(all []operation) (grouped [][]operation) {
 		grouped[at] = append(grouped[at], one)
 	}
 	return grouped
-}
-
-// operations returns the operations of all documents in a fixed order.
-func operations(t testing.TB) []operation {
-	t.Helper()
-	all, err := readOnce()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
 }
 
 // readOnce reads the documents once for all tests, because they share the compiled patterns.

@@ -2,11 +2,8 @@ package badinput
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // scenes are the steps that create the resources in the example of an operation. They are for
@@ -50,55 +47,7 @@ var (
 	}
 )
 
-// maxSceneAttempts limits how often a scene is created again because a claim of another sender, whose query may choose any
-// provider, has used one of its providers.
-const maxSceneAttempts = 10
-
-// build takes the steps of a scene. It returns the status and the error of the first one that fails.
-func (s *tested) build(scene []step, own *strings.Replacer) (status int, err error) {
-	for _, one := range scene {
-		status, err = s.take(step{one.method, own.Replace(one.target), own.Replace(one.body)})
-		if err != nil && (status != http.StatusNotFound || one.method != http.MethodDelete) {
-			return status, err
-		}
-	}
-	return http.StatusOK, nil
-}
-
-// release deletes the consumers that have allocations on some providers.
-func (s *tested) release(providers ...string) {
-	rows, err := s.db.Pool.Query(s.t.Context(), `SELECT DISTINCT consumer.uuid::text FROM consumers AS consumer
-		JOIN allocations AS allocation ON allocation.consumer_id = consumer.id
-		JOIN resource_providers AS provider ON provider.id = allocation.provider_id
-		WHERE provider.uuid = ANY ($1::uuid[])`, providers)
-	if err != nil {
-		s.t.Error(err)
-		return
-	}
-	holding, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		s.t.Error(err)
-	}
-	for _, consumer := range holding {
-		_, _ = s.take(step{http.MethodDelete, "/allocations/" + consumer, ""}) // another sender may have deleted it
-	}
-}
-
-// play creates the scene of a request from an example, spoiled or not, and replaces the IDs in the
-// request by those of the sender. Only resources to delete may be missing.
-func (s *tested) play(m *message, sender int) error {
-	if m.scene == nil {
-		return nil
-	}
-	own := strings.NewReplacer("c0ffee00-5ca1-", fmt.Sprintf("c0ffee00-%04d-", sender), "1d5ecafe-0000-", fmt.Sprintf("1d5ecafe-%04d-", 1+sender))
-	status, err := s.build(m.scene, own)
-	for attempt := 0; status == http.StatusConflict && attempt < maxSceneAttempts; attempt++ {
-		s.release(own.Replace(providers[0]), own.Replace(providers[1]))
-		status, err = s.build(m.scene, own)
-	}
-	if err != nil {
-		return fmt.Errorf("cannot create the scene: %w", err)
-	}
-	m.target, m.body = own.Replace(m.target), []byte(own.Replace(string(m.body)))
-	return nil
+// ownIDs replaces the IDs of a scene, and of its request, by those of a sender.
+func ownIDs(sender int) *strings.Replacer {
+	return strings.NewReplacer("c0ffee00-5ca1-", fmt.Sprintf("c0ffee00-%04d-", sender), "1d5ecafe-0000-", fmt.Sprintf("1d5ecafe-%04d-", 1+sender))
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/berthd/berth/server/conductor"
 )
 
 // dice is the random generator of requests. The same seed produces the same requests.
@@ -38,6 +40,13 @@ func numbered(format string, count int) (all []string) {
 	}
 	return all
 }
+
+// conductors are two conductors. The first runs in this process. The second only has a row, so that
+// some nodes stay in transient states and have a driver that this process lacks.
+var conductors = []string{"berth-1", "berth-2"}
+
+// drivers are the drivers of the conductors, in the same order.
+var drivers = []string{conductor.FakeHardware, "manual-management"}
 
 // words are texts that match some pattern of the documents.
 var words = []string{

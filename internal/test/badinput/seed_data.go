@@ -1,12 +1,6 @@
 package badinput
 
-import (
-	"bufio"
-	"bytes"
-	"fmt"
-	"net/http"
-	"net/http/httptest"
-)
+import "fmt"
 
 // step is a request that is not random.
 type step struct{ method, target, body string }
@@ -49,38 +43,10 @@ var furnishing = func() (steps []step) {
 		step{"POST", "/v1/allocations", fmt.Sprintf(`{"resource_class": "baremetal", "uuid": %q}`, consumers[0])})
 }()
 
-// furnish sends the furnishing requests and returns the failed ones. The first time all must
-// succeed.
-func (s *tested) furnish() (refused string) {
-	s.t.Helper()
-	for _, one := range furnishing {
-		if one.method == "" {
-			if _, err := s.db.Pool.Exec(s.t.Context(), one.body); err != nil {
-				refused = err.Error()
-			}
-			continue
-		}
-		if status, err := s.take(one); status >= http.StatusBadRequest || err != nil {
-			refused = err.Error()
-		}
-	}
-	return refused
-}
-
-// take sends a step as an administrator with the newest versions. An error response is an error,
-// too; it returns the status.
-func (s *tested) take(one step) (status int, err error) {
-	m := message{method: one.method, target: one.target, body: []byte(one.body), headers: [][2]string{
+// message returns the request of an administrator with the newest versions.
+func (s step) message() message {
+	return message{method: s.method, target: s.target, body: []byte(s.body), headers: [][2]string{
 		{"X-Auth-Token", "admin"}, {"X-Roles", "admin,service"}, {"Content-Type", "application/json"},
 		{"OpenStack-API-Version", "placement 1.39, baremetal 1.82"},
 	}}
-	r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(m.wire())))
-	if err != nil {
-		return 0, err
-	}
-	answer := httptest.NewRecorder()
-	if s.handler.ServeHTTP(answer, r.WithContext(s.t.Context())); answer.Code >= http.StatusBadRequest {
-		return answer.Code, fmt.Errorf("%s %s: status %d, %s", one.method, one.target, answer.Code, answer.Body)
-	}
-	return answer.Code, nil
 }
