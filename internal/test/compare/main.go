@@ -33,7 +33,6 @@ type options struct {
 	files    *regexp.Regexp
 	requests int
 	seed     uint64
-	front    func(address string) string
 }
 
 // Exit codes.
@@ -128,8 +127,12 @@ func (o *options) validate(names []string) error {
 type comparison struct {
 	*options
 	*report
-	rig *rig.Rig
 	dir string
+	rig *rig.Rig
+	// create returns the URL of a new migrated database of a side, and a function that drops it.
+	create func(context.Context, *side) (url string, drop func(context.Context) error, err error)
+	// front returns the address of a proxy in front of the new service. Tests set it.
+	front func(address string) string
 }
 
 // compare runs the sources.
@@ -158,6 +161,7 @@ func (o *options) open(ctx context.Context, result *report) (*comparison, error)
 		return nil, err
 	}
 	c := &comparison{options: o, report: result, dir: dir}
+	c.create = c.copyTemplate
 	if c.rig, err = rig.Open(ctx, databaseSettings); err == nil {
 		err = c.makeTemplates(ctx)
 	}

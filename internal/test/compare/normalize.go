@@ -19,6 +19,7 @@ var variable = []struct {
 	{"durations for people", regexp.MustCompile(`\([0-9.]+(µs|ms|s)\)`), constant("(…ms)")},
 	{"times of explanations, of any precision", regexp.MustCompile(`"made_at": ?"20[^"]*"`), constant(`"made_at":"TIME"`)},
 	{"times of the run in headers", regexp.MustCompile(`[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} 20\d\d \d\d:\d\d:\d\d GMT`), recent(http.TimeFormat)},
+	{"times of the run in queries of commands, of any precision", regexp.MustCompile(`20\d\d-\d\d-\d\dT\d\d%3A\d\d%3A\d\d(\.\d+)?Z`), inQuery},
 	{"times of the run", regexp.MustCompile(`20\d\d-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?`), recent(time.DateTime)},
 }
 
@@ -26,6 +27,15 @@ func constant(text string) func(string) string { return func(string) string { re
 
 // runTime is the maximum distance of times of the run from now. Other times come from requests, and are compared.
 const runTime = 48 * time.Hour
+
+// inQuery replaces times of the run that are escaped.
+func inQuery(text string) string {
+	whole, _, _ := strings.Cut(strings.ReplaceAll(text, "%3A", ":"), ".")
+	if replaced := recent(time.DateTime)(strings.TrimSuffix(whole, "Z")); replaced == "TIME" {
+		return replaced
+	}
+	return text
+}
 
 // recent replaces times of the run. It keeps whether a time has a fraction of microseconds or less, or one of nanoseconds.
 func recent(layout string) func(string) string {

@@ -36,6 +36,7 @@ type side struct {
 	address string
 	process *rig.Process
 	db      *pgx.Conn
+	drop    func(context.Context) error
 }
 
 // pair is the two services of a file or of a source.
@@ -63,7 +64,7 @@ func (c *comparison) makeTemplates(ctx context.Context) error {
 			return err
 		}
 		s := &side{name: name, program: program}
-		if err := s.serve(ctx, c, database, map[string]string{"migrate": "true"}); err != nil {
+		if err := s.serve(ctx, c, c.rig.URL(database), map[string]string{"migrate": "true"}); err != nil {
 			return err
 		}
 		if err := s.process.Stop(); err != nil {
@@ -94,9 +95,15 @@ func (c *comparison) makeRepeatable(ctx context.Context, database string) error 
 	return errors.Join(err, conn.Close(ctx))
 }
 
+// copyTemplate creates the database of a side.
+func (c *comparison) copyTemplate(ctx context.Context, s *side) (url string, drop func(context.Context) error, err error) {
+	drop = func(ctx context.Context) error { return c.rig.Drop(ctx, s.name) }
+	return c.rig.URL(s.name), drop, c.rig.CopyOf(ctx, template(s.name), s.name)
+}
+
 // serve starts the service on a database.
-func (s *side) serve(ctx context.Context, c *comparison, database string, settings map[string]string) (err error) {
-	arguments := []string{"serve", "--database-url", c.rig.URL(database), "--log-file", filepath.Join(c.dir, s.name+".log")}
+func (s *side) serve(ctx context.Context, c *comparison, databaseURL string, settings map[string]string) (err error) {
+	arguments := []string{"serve", "--database-url", databaseURL, "--log-file", filepath.Join(c.dir, s.name+".log")}
 	for _, some := range []map[string]string{serveSettings, settings} { // of two flags the last one applies
 		for name, value := range some {
 			arguments = append(arguments, "--"+name+"="+value)
@@ -120,14 +127,7 @@ func (c *comparison) start(ctx context.Context, settings map[string]string) (*pa
 		old: &side{name: "old", program: c.options.old}, new: &side{name: "new", program: c.options.new},
 	}
 	for _, s := range p.sides() {
-		if err := c.rig.CopyOf(ctx, template(s.name), s.name); err != nil {
-			return nil, errors.Join(err, p.stop(ctx))
-		}
-		err := s.serve(ctx, c, s.name, settings)
-		if err == nil {
-			s.db, err = pgx.Connect(ctx, c.rig.URL(s.name))
-		}
-		if err != nil {
+		if err := s.start(ctx, c, settings); err != nil {
 			return nil, errors.Join(err, p.stop(ctx))
 		}
 	}
@@ -135,6 +135,19 @@ func (c *comparison) start(ctx context.Context, settings map[string]string) (*pa
 		p.new.address = c.front(p.new.address)
 	}
 	return p, nil
+}
+
+// start starts the service on a new database.
+func (s *side) start(ctx context.Context, c *comparison, settings map[string]string) error {
+	databaseURL, drop, err := c.create(ctx, s)
+	if err != nil {
+		return err
+	}
+	s.drop = drop
+	if s.db, err = pgx.Connect(ctx, databaseURL); err != nil {
+		return err
+	}
+	return s.serve(ctx, c, databaseURL, settings)
 }
 
 // stop stops both services and drops their databases.
@@ -146,7 +159,10 @@ func (p *pair) stop(ctx context.Context) error {
 			failed = append(failed, s.db.Close(ctx))
 		}
 		if s.process != nil {
-			failed = append(failed, s.process.Stop(), p.rig.Drop(ctx, s.name))
+			failed = append(failed, s.process.Stop())
+		}
+		if s.drop != nil {
+			failed = append(failed, s.drop(ctx))
 		}
 	}
 	return errors.Join(failed...)
