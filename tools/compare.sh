@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 go=${GO:-go}
 
 work=$(mktemp -d)
-trap 'rm -rf "$work"; git worktree prune' EXIT
+trap 'if [ -d "$work/source" ]; then git worktree remove --force "$work/source"; fi; rm -rf "$work"' EXIT
 trap 'exit 1' INT TERM
 
 # Without the revision in them, equal sources are equal builds.

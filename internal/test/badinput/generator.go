@@ -15,6 +15,8 @@ type Generator struct {
 
 // Request is one random request.
 type Request struct {
+	// Operation is the method and the path of the operation in the documents, even if the request has another method.
+	Operation string
 	// Scene are requests that create the resources of this one; most requests have none.
 	Scene [][]byte
 	// Wire are the bytes of the request.
@@ -33,7 +35,7 @@ func NewGenerator(seed uint64) (*Generator, error) {
 // Next draws a request.
 func (g *Generator) Next() Request {
 	m := g.dice.make(pick(g.dice, pick(g.dice, g.all)))
-	var made Request
+	made := Request{Operation: m.of.name()}
 	if m.scene != nil {
 		for _, consumer := range consumers { // they would hold the providers of the scene
 			made.Scene = append(made.Scene, step{http.MethodDelete, "/allocations/" + consumer, ""}.wire())
@@ -46,6 +48,9 @@ func (g *Generator) Next() Request {
 	made.Wire = m.wire()
 	return made
 }
+
+// Operations returns the number of operations.
+func (g *Generator) Operations() int { return len(g.all) }
 
 // Setup is a request, or an SQL statement, that creates resources of the random requests.
 type Setup struct {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,13 +9,20 @@ import (
 	"github.com/berthd/berth/internal/test/badinput"
 )
 
-// ignoreRecords keeps the background writer of explanations, which writes once a second, from adding rows that the next
-// responses may contain or not.
-const ignoreRecords = `
+// repeatableRows keeps the background writer of explanations, which writes once a second, from adding rows that the next
+// responses may contain or not. It also replaces the UUIDs that the server generates, by which lists are sorted: all UUIDs in
+// requests have another end.
+const repeatableRows = `
 	CREATE FUNCTION ignore_record() RETURNS trigger LANGUAGE plpgsql AS
 		$$ BEGIN RETURN CASE WHEN current_setting('application_name') LIKE 'berth%' THEN NULL ELSE new END; END $$;
 	CREATE TRIGGER ignore_record BEFORE INSERT ON explanations FOR EACH ROW EXECUTE FUNCTION ignore_record();
-	CREATE TRIGGER ignore_record BEFORE INSERT ON explanation_requests FOR EACH ROW EXECUTE FUNCTION ignore_record()`
+	CREATE TRIGGER ignore_record BEFORE INSERT ON explanation_requests FOR EACH ROW EXECUTE FUNCTION ignore_record();
+	CREATE FUNCTION replace_uuid() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		IF new.uuid::text NOT LIKE '%-8000-0000000000__' THEN new.uuid := gen_random_uuid(); END IF;
+		RETURN new;
+	END $$;
+	CREATE TRIGGER replace_uuid BEFORE INSERT ON nodes FOR EACH ROW EXECUTE FUNCTION replace_uuid();
+	CREATE TRIGGER replace_uuid BEFORE INSERT ON ports FOR EACH ROW EXECUTE FUNCTION replace_uuid()`
 
 // refill is the number of requests after which deleted resources are created again.
 const refill = 200
@@ -38,9 +44,10 @@ func (c *comparison) badinput(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, p.stop(ctx)) }()
 	const register = "INSERT INTO conductors (hostname, drivers) VALUES ($1, $2)"
-	if err := errors.Join(p.execute(ctx, ignoreRecords), p.execute(ctx, register, hostnames[1], drivers[1:])); err != nil {
+	if err := errors.Join(p.execute(ctx, repeatableRows), p.execute(ctx, register, hostnames[1], drivers[1:])); err != nil {
 		return err
 	}
+	succeeded := map[string]bool{}
 	for i := range c.requests {
 		if i%refill == 0 {
 			if err := p.furnish(ctx, i == 0); err != nil {
@@ -48,12 +55,21 @@ func (c *comparison) badinput(ctx context.Context) (err error) {
 			}
 		}
 		request := generator.Next()
+		var last *response
 		for _, wire := range append(request.Scene, request.Wire) {
-			if _, _, err := p.send(ctx, fmt.Sprintf("badinput request %d of seed %d", i, c.seed), wire, bytes.Clone(wire)); err != nil {
+			if last, _, err = p.send(ctx, fmt.Sprintf("badinput request %d of seed %d", i, c.seed), wire, wire); err != nil {
 				return err
 			}
 		}
+		succeeded[request.Operation] = succeeded[request.Operation] || last.status/100 == 2
 	}
+	count := 0
+	for _, success := range succeeded {
+		if success {
+			count++
+		}
+	}
+	c.note("%d requests and their scenes; %d of %d operations succeeded", c.requests, count, generator.Operations())
 	return nil
 }
 

@@ -12,7 +12,7 @@ import (
 	"sync"
 )
 
-// ownHeaders are the headers of requests that contain the version of the command.
+// ownHeaders are the headers of requests that contain the version of the build. The comparison leaves them out.
 var ownHeaders = []string{"User-Agent"}
 
 // proxy passes the requests of a command to its service, and records them.
@@ -71,7 +71,7 @@ func (p *proxy) end() []string {
 // record adds a request, with its headers in order.
 func (p *proxy) record(r *http.Request, body []byte) {
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s %s\nHost: %s\n", r.Method, r.RequestURI, r.Host)
+	fmt.Fprintf(&text, "%s %s\nHost: %s\nLength: %d %v\n", r.Method, r.RequestURI, r.Host, r.ContentLength, r.TransferEncoding)
 	names := make([]string, 0, len(r.Header))
 	for name := range r.Header {
 		if !slices.Contains(ownHeaders, name) {

@@ -68,10 +68,10 @@ func (r *report) table() {
 // difference returns the lines that differ, without equal lines at the begin and the end.
 func difference(old, new string) string {
 	before, after := strings.Split(old, "\n"), strings.Split(new, "\n")
-	for len(before) > 1 && len(after) > 1 && before[0] == after[0] {
+	for len(before) > 0 && len(after) > 0 && before[0] == after[0] {
 		before, after = before[1:], after[1:]
 	}
-	for len(before) > 1 && len(after) > 1 && before[len(before)-1] == after[len(after)-1] {
+	for len(before) > 0 && len(after) > 0 && before[len(before)-1] == after[len(after)-1] {
 		before, after = before[:len(before)-1], after[:len(after)-1]
 	}
 	old, new = strings.Join(before, "\n"), strings.Join(after, "\n")
@@ -97,7 +97,11 @@ func abridged(text string, at int) string {
 	return text
 }
 
+// indented quotes the lines of a text, so that each byte is readable.
 func indented(prefix, text string) string {
+	if text == "" {
+		return ""
+	}
 	var to strings.Builder
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\r\n"), "\n") {
 		fmt.Fprintf(&to, "%s%q\n", prefix, strings.TrimSuffix(line, "\r"))

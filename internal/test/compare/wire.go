@@ -70,5 +70,8 @@ func (p *pair) send(ctx context.Context, label string, old, new []byte) (*respon
 	p.same.sent(string(old), string(new))
 	before, after := p.same.pair(responses[0].text(), responses[1].text())
 	p.compared(label, string(old), responses[0].status, before, after)
+	if bytes.HasPrefix(old, []byte("GET ")) {
+		return responses[0], responses[1], nil
+	}
 	return responses[0], responses[1], p.awaitConductors(ctx)
 }
