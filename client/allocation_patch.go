@@ -36,23 +36,23 @@ type amountChanges struct {
 
 // MarshalJSON implements json.Marshaler.
 func (a AllocationChanges) MarshalJSON() ([]byte, error) {
-	made := allocationChanges{ProjectID: a.ProjectID, UserID: a.UserID, Type: a.Type}
+	changes := allocationChanges{ProjectID: a.ProjectID, UserID: a.UserID, Type: a.Type}
 	if a.Generation != nil || a.New {
 		var err error
-		if made.Generation, err = json.Marshal(a.Generation); err != nil {
+		if changes.Generation, err = json.Marshal(a.Generation); err != nil {
 			return nil, err
 		}
 	}
 	if len(a.Allocations) > 0 {
-		made.Allocations = make(map[uuid.UUID]*amountChanges, len(a.Allocations))
+		changes.Allocations = make(map[uuid.UUID]*amountChanges, len(a.Allocations))
 	}
 	for provider, amounts := range a.Allocations {
-		made.Allocations[provider] = nil
+		changes.Allocations[provider] = nil
 		if amounts != nil {
-			made.Allocations[provider] = &amountChanges{amounts}
+			changes.Allocations[provider] = &amountChanges{amounts}
 		}
 	}
-	return json.Marshal(made)
+	return json.Marshal(changes)
 }
 
 // UnmarshalJSON implements json.Unmarshaler.

@@ -157,13 +157,13 @@ func (q CandidateQuery) body(explain ExplainWhen) json.RawMessage {
 	if err != nil {
 		return nil
 	}
-	made := searchBody{
+	result := searchBody{
 		RootRequired: elements(q.RootRequired), RootMemberOf: q.RootMemberOf, NotInTree: q.NotInTree, CanSplit: q.CanSplit,
 		GroupPolicy: q.GroupPolicy, Order: q.Order, Limit: max(0, q.Limit), LimitPerTree: max(0, q.LimitPerTree), Explain: explain,
 		Isolate: slices.DeleteFunc(slices.Clone(q.Isolate), func(suffixes []string) bool { return len(suffixes) == 0 }),
 	}
 	for _, list := range q.SameSubtree {
-		made.SameSubtree = append(made.SameSubtree, strings.Split(list, ","))
+		result.SameSubtree = append(result.SameSubtree, strings.Split(list, ","))
 	}
 	for _, of := range groups {
 		amounts, ok := amountsOf(of.Resources)
@@ -172,10 +172,10 @@ func (q CandidateQuery) body(explain ExplainWhen) json.RawMessage {
 		}
 		group := searchGroup{of.Suffix, amounts, of.Required, of.MemberOf, of.InTree}
 		if !of.isEmpty() {
-			made.Groups = append(made.Groups, group)
+			result.Groups = append(result.Groups, group)
 		}
 	}
-	text, err := json.Marshal(made)
+	text, err := json.Marshal(result)
 	if err != nil {
 		return nil
 	}

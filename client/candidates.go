@@ -128,11 +128,11 @@ func (q CandidateQuery) groups() ([]GroupQuery, error) {
 // encode returns a query string in the order of the parameters.
 func encode(params []param) string {
 	var query strings.Builder
-	for i, one := range params {
+	for i, param := range params {
 		if i > 0 {
 			query.WriteByte('&')
 		}
-		query.WriteString(url.QueryEscape(one.name) + "=" + url.QueryEscape(one.value))
+		query.WriteString(url.QueryEscape(param.name) + "=" + url.QueryEscape(param.value))
 	}
 	return query.String()
 }

@@ -46,24 +46,24 @@ func (q CapacityFitQuery) MarshalJSON() ([]byte, error) {
 	}
 	query := q.Query
 	query.Limit, query.LimitPerTree = 0, 0
-	made := struct {
+	result := struct {
 		Query    json.RawMessage  `json:"query"`
 		Count    int              `json:"count,omitempty"`
 		Relation *relation        `json:"relation,omitempty"`
 		Changes  []CapacityChange `json:"changes,omitempty"`
 	}{Query: query.body(""), Count: q.Count, Changes: q.Changes}
-	if made.Query == nil {
+	if result.Query == nil {
 		return nil, errors.New("invalid suffixes or resources of the query")
 	}
 	if q.Apart+q.Together != "" {
-		made.Relation = &relation{q.Apart, q.Together}
+		result.Relation = &relation{q.Apart, q.Together}
 	}
-	return json.Marshal(made)
+	return json.Marshal(result)
 }
 
 // CapacityFit returns how many members fit, as things are or with other hardware. It needs berth 1.4: the error of a service
 // without it is an ErrExtensions. The service answers two questions of a caller at once; the client repeats a third one later.
 func (c *Client) CapacityFit(ctx context.Context, query CapacityFitQuery) (api.CapacityFit, error) {
-	var made api.CapacityFit
-	return made, c.do(ctx, &made, request{method: http.MethodPost, path: "capacity", body: query, needs: readExtensions})
+	var capacityFit api.CapacityFit
+	return capacityFit, c.do(ctx, &capacityFit, request{method: http.MethodPost, path: "capacity", body: query, needs: readExtensions})
 }

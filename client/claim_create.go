@@ -70,7 +70,7 @@ func (s ClaimSearch) MarshalJSON() ([]byte, error) {
 		Apart    string `json:"apart,omitempty"`
 		Together string `json:"together,omitempty"`
 	}
-	made := struct {
+	result := struct {
 		Consumers  []ClaimConsumer     `json:"consumers"`
 		Queries    []json.RawMessage   `json:"queries,omitempty"`
 		Candidates []ClaimCandidate    `json:"candidates,omitempty"`
@@ -84,12 +84,12 @@ func (s ClaimSearch) MarshalJSON() ([]byte, error) {
 		if body == nil {
 			return nil, fmt.Errorf("queries[%d]: invalid suffixes or resources", i)
 		}
-		made.Queries = append(made.Queries, body)
+		result.Queries = append(result.Queries, body)
 	}
 	if s.Apart+s.Together != "" {
-		made.Relation = &relation{s.Apart, s.Together}
+		result.Relation = &relation{s.Apart, s.Together}
 	}
-	return json.Marshal(made)
+	return json.Marshal(result)
 }
 
 // ClaimedPlaces is the result of ClaimCreate.
@@ -159,6 +159,6 @@ type allocationRecord struct {
 // clients took every place that was found. ErrUndecided: the search for several consumers ended without a decision.
 // ErrConsumerGeneration: a consumer exists, or has another generation.
 func (c *Client) ClaimCreate(ctx context.Context, wanted ClaimSearch) (ClaimedPlaces, error) {
-	var made ClaimedPlaces
-	return made, c.doKeyed(ctx, &made, wanted.Key, request{method: http.MethodPost, path: "claims", body: wanted})
+	var places ClaimedPlaces
+	return places, c.doKeyed(ctx, &places, wanted.Key, request{method: http.MethodPost, path: "claims", body: wanted})
 }

@@ -89,36 +89,36 @@ type ListedAllocation struct {
 func (a *ClassAmounts) UnmarshalJSON(text []byte) error {
 	*a = ClassAmounts{}
 	return eachMember(text, func(key string, value *json.Decoder) error {
-		one := ClassAmount{Class: key}
-		err := value.Decode(&one.Amount)
-		*a = append(*a, one)
+		classAmount := ClassAmount{Class: key}
+		err := value.Decode(&classAmount.Amount)
+		*a = append(*a, classAmount)
 		return err
 	})
 }
 
 // MarshalJSON implements json.Marshaler.
 func (a ClassAmounts) MarshalJSON() ([]byte, error) {
-	return writeMembers(slices.Values(a), func(one ClassAmount) (string, any) { return one.Class, one.Amount })
+	return writeMembers(slices.Values(a), func(classAmount ClassAmount) (string, any) { return classAmount.Class, classAmount.Amount })
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (a *ListedAllocations) UnmarshalJSON(text []byte) error {
 	*a = ListedAllocations{}
 	return eachMember(text, func(key string, value *json.Decoder) error {
-		one := ListedAllocation{}
-		if err := value.Decode(&one); err != nil {
+		allocation := ListedAllocation{}
+		if err := value.Decode(&allocation); err != nil {
 			return err
 		}
 		var err error
-		one.Provider, err = uuid.Parse(key)
-		*a = append(*a, one)
+		allocation.Provider, err = uuid.Parse(key)
+		*a = append(*a, allocation)
 		return err
 	})
 }
 
 // MarshalJSON implements json.Marshaler.
 func (a ListedAllocations) MarshalJSON() ([]byte, error) {
-	return writeMembers(slices.Values(a), func(one ListedAllocation) (string, any) { return one.Provider.String(), one })
+	return writeMembers(slices.Values(a), func(allocation ListedAllocation) (string, any) { return allocation.Provider.String(), allocation })
 }
 
 // eachMember calls read for each member of a JSON object, in their order. read must decode one value.
@@ -143,8 +143,8 @@ func eachMember(text []byte, read func(key string, value *json.Decoder) error) e
 func writeMembers[T any](of iter.Seq[T], member func(T) (string, any)) ([]byte, error) {
 	var b bytes.Buffer
 	separator := byte('{')
-	for one := range of {
-		key, value := member(one)
+	for item := range of {
+		key, value := member(item)
 		name, err := json.Marshal(key)
 		if err != nil {
 			return nil, err

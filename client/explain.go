@@ -160,11 +160,11 @@ func (c *Client) ExplanationPage(ctx context.Context, filter ExplanationFilter, 
 // params returns the query parameters of a page.
 func (f ExplanationFilter) params(size int, marker string) []param {
 	var all []param
-	for _, one := range []param{
+	for _, item := range []param{
 		{"kind", f.Kind}, {"reason", f.Reason}, {"since", f.Since}, {"sort", f.Sort}, {"limit", strconv.Itoa(size)}, {"marker", marker},
 	} {
-		if one.value != "" {
-			all = append(all, one)
+		if item.value != "" {
+			all = append(all, item)
 		}
 	}
 	return all

@@ -14,7 +14,7 @@ const customPrefix = "CUSTOM_"
 // traits first: until it has an inventory, no claim can select it with missing traits.
 func (f *flush) writeAll() error {
 	for _, node := range slices.Backward(f.wanted) {
-		if slices.ContainsFunc(f.broken, func(one Node) bool { return one.UUID == node.UUID }) {
+		if slices.ContainsFunc(f.broken, func(item Node) bool { return item.UUID == node.UUID }) {
 			continue // it failed before the reshape
 		}
 		steps := []func(Node) error{f.writeInventory, f.writeAggregates, f.writeTraits}

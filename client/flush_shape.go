@@ -90,7 +90,7 @@ func (f *flush) releaseName(node Node, asking []uuid.UUID) error {
 	if !held || holder.UUID == node.UUID || slices.Contains(asking, holder.UUID) {
 		return nil
 	}
-	i := slices.IndexFunc(f.wanted, func(one Node) bool { return one.UUID == holder.UUID })
+	i := slices.IndexFunc(f.wanted, func(node Node) bool { return node.UUID == holder.UUID })
 	if i < 0 || f.wanted[i].Name == holder.Name {
 		return nil
 	}

@@ -155,7 +155,7 @@ func setDefault[T any](field **T, value T) {
 func (f *flush) replaceTree(change *treeChange) (done bool, err error) {
 	answer, err := f.TreeReplace(f.ctx, change.root, change.wanted())
 	root := Node{UUID: change.root}
-	if i := slices.IndexFunc(f.wanted, func(one Node) bool { return one.UUID == change.root }); i >= 0 {
+	if i := slices.IndexFunc(f.wanted, func(node Node) bool { return node.UUID == change.root }); i >= 0 {
 		root = f.wanted[i]
 	}
 	switch {

@@ -95,7 +95,7 @@ func (c *Client) AddHostAggregate(ctx context.Context, name string, aggregate uu
 // generation conflicts. ErrNotFound: no provider has the name.
 func (c *Client) RemoveHostAggregate(ctx context.Context, name string, aggregate uuid.UUID) (bool, error) {
 	return c.editAggregates(ctx, name, func(in []uuid.UUID) []uuid.UUID {
-		return slices.DeleteFunc(slices.Clone(in), func(one uuid.UUID) bool { return one == aggregate })
+		return slices.DeleteFunc(slices.Clone(in), func(id uuid.UUID) bool { return id == aggregate })
 	})
 }
 

@@ -219,7 +219,7 @@ func (c *Client) dropNamesakes(listed []api.Provider) bool {
 	dropped := false
 	for _, provider := range listed {
 		holder, held := c.cache.named(provider.Name)
-		if held && !slices.ContainsFunc(listed, func(one api.Provider) bool { return one.UUID == holder.UUID }) {
+		if held && !slices.ContainsFunc(listed, func(provider api.Provider) bool { return provider.UUID == holder.UUID }) {
 			c.cache.drop(holder.UUID)
 			dropped = true
 		}

@@ -63,12 +63,12 @@ func (c *Client) knowShown(shown *ShownProvider) error {
 func (c *Client) adoptSharing(tree *ShownTree, members []uuid.UUID) error {
 	var found []uuid.UUID
 	for i := range tree.Sharing {
-		one := &tree.Sharing[i]
-		found = append(found, one.UUID)
-		if err := c.adoptAsRoot(one.listed()); err != nil {
+		provider := &tree.Sharing[i]
+		found = append(found, provider.UUID)
+		if err := c.adoptAsRoot(provider.listed()); err != nil {
 			return err
 		}
-		if err := c.knowShown(one); err != nil {
+		if err := c.knowShown(provider); err != nil {
 			return err
 		}
 	}

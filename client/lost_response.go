@@ -25,8 +25,8 @@ type allocationWrite struct {
 // records returns the records to write.
 func (w allocationWrite) records() Allocations {
 	all := make(Allocations, len(w.changes))
-	for consumer, one := range w.changes {
-		all[consumer] = one.to
+	for consumer, change := range w.changes {
+		all[consumer] = change.to
 	}
 	return all
 }
@@ -87,15 +87,15 @@ const (
 // result is the same for all of them.
 func (c *Client) outcome(ctx context.Context, wanted map[uuid.UUID]change) (outcome, error) {
 	seen := map[outcome]int{}
-	for consumer, one := range wanted {
-		if one.idle() {
+	for consumer, change := range wanted {
+		if change.idle() {
 			continue
 		}
 		found, err := c.AllocationList(ctx, consumer)
 		if err != nil {
 			return notApplied, err
 		}
-		seen[one.outcome(found)]++
+		seen[change.outcome(found)]++
 	}
 	switch {
 	case seen[changed] > 0 || seen[applied] > 0 && seen[notApplied] > 0:

@@ -188,7 +188,7 @@ func (t *ProviderTree) detach(top *member) {
 
 func (t *ProviderTree) roots() []*member {
 	return byName(slices.DeleteFunc(slices.Collect(maps.Values(t.members)),
-		func(one *member) bool { return one.above != nil }))
+		func(item *member) bool { return item.above != nil }))
 }
 
 // walk returns all members, parents before their children.
@@ -264,16 +264,16 @@ func byName(members []*member) []*member {
 
 func identities(members []*member) []uuid.UUID {
 	ids := make([]uuid.UUID, len(members))
-	for i, one := range members {
-		ids[i] = one.node.UUID
+	for i, member := range members {
+		ids[i] = member.node.UUID
 	}
 	return ids
 }
 
 func snapshots(members []*member) []Node {
 	nodes := make([]Node, len(members))
-	for i, one := range members {
-		nodes[i] = one.snapshot()
+	for i, member := range members {
+		nodes[i] = member.snapshot()
 	}
 	return nodes
 }

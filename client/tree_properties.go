@@ -161,7 +161,7 @@ func fieldDiffers[T comparable](wanted, present *T) bool {
 }
 
 func containsAll[T comparable](all, wanted []T) bool {
-	return !slices.ContainsFunc(wanted, func(one T) bool { return !slices.Contains(all, one) })
+	return !slices.ContainsFunc(wanted, func(item T) bool { return !slices.Contains(all, item) })
 }
 
 func sortedNames(names []string) []string {

@@ -46,20 +46,20 @@ type generationOnly struct {
 
 // MarshalJSON implements json.Marshaler.
 func (w WantedTree) MarshalJSON() ([]byte, error) {
-	made := wantedTree{Providers: w.Providers, Deleted: map[uuid.UUID]generationOnly{}, Consumers: map[uuid.UUID]claimed{}}
-	if made.Providers == nil {
-		made.Providers = []WantedProvider{}
+	tree := wantedTree{Providers: w.Providers, Deleted: map[uuid.UUID]generationOnly{}, Consumers: map[uuid.UUID]claimed{}}
+	if tree.Providers == nil {
+		tree.Providers = []WantedProvider{}
 	}
 	for id, generation := range w.Deleted {
-		made.Deleted[id] = generationOnly{generation}
+		tree.Deleted[id] = generationOnly{generation}
 	}
 	for id, record := range w.Consumers {
-		made.Consumers[id] = claimed{
+		tree.Consumers[id] = claimed{
 			Allocations: takenOf(record.Allocations), Generation: record.Generation, Type: record.Type,
 			ProjectID: record.ProjectID, UserID: record.UserID,
 		}
 	}
-	return json.Marshal(made)
+	return json.Marshal(tree)
 }
 
 // UnmarshalJSON implements json.Unmarshaler.

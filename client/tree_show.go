@@ -85,12 +85,12 @@ func (c *Client) TreeShow(ctx context.Context, provider uuid.UUID, parts ...Tree
 
 // shownTree returns the tree of a response.
 func shownTree(t *api.TreeShown) *ShownTree {
-	made := &ShownTree{Root: t.RootProviderUUID, Consumers: map[uuid.UUID]*ShownConsumer{}}
+	tree := &ShownTree{Root: t.RootProviderUUID, Consumers: map[uuid.UUID]*ShownConsumer{}}
 	for i := range t.ResourceProviders {
-		made.Providers = append(made.Providers, shownProvider(&t.ResourceProviders[i]))
+		tree.Providers = append(tree.Providers, shownProvider(&t.ResourceProviders[i]))
 	}
 	for i := range t.SharingProviders {
-		made.Sharing = append(made.Sharing, shownProvider(&t.SharingProviders[i]))
+		tree.Sharing = append(tree.Sharing, shownProvider(&t.SharingProviders[i]))
 	}
 	for id, consumer := range t.Consumers {
 		shown := &ShownConsumer{
@@ -103,32 +103,32 @@ func shownTree(t *api.TreeShown) *ShownTree {
 		for provider, allocations := range consumer.Allocations {
 			shown.Allocations[provider] = allocations.Resources
 		}
-		made.Consumers[id] = shown
+		tree.Consumers[id] = shown
 	}
-	return made
+	return tree
 }
 
 func shownProvider(p *api.TreeShownProvider) ShownProvider {
-	made := ShownProvider{
+	provider := ShownProvider{
 		Node: Node{
 			UUID: p.UUID, Name: p.Name, Generation: new(p.Generation), Inventories: Inventories{}, Traits: p.Traits, Aggregates: p.Aggregates,
 		},
 		Root: p.RootProviderUUID, Usages: p.Usages,
 	}
 	if p.ParentProviderUUID != nil {
-		made.Parent = *p.ParentProviderUUID
+		provider.Parent = *p.ParentProviderUUID
 	}
 	for class, record := range p.Inventories {
-		made.Inventories[class] = RecordOf(record)
+		provider.Inventories[class] = RecordOf(record)
 	}
-	return made
+	return provider
 }
 
 // listed returns the provider as a list of providers has it.
 func (p *ShownProvider) listed() api.Provider {
-	made := api.Provider{UUID: p.UUID, Name: p.Name, Generation: *p.Generation, RootProviderUUID: p.Root}
+	provider := api.Provider{UUID: p.UUID, Name: p.Name, Generation: *p.Generation, RootProviderUUID: p.Root}
 	if p.Parent != uuid.Nil {
-		made.ParentProviderUUID = &p.Parent
+		provider.ParentProviderUUID = &p.Parent
 	}
-	return made
+	return provider
 }

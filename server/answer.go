@@ -97,20 +97,20 @@ func (l *limiter) serve(run handler, w http.ResponseWriter, r *http.Request, lea
 	if l.room == nil {
 		return run(w, r)
 	}
-	made := newAnswer(w, l.room)
-	defer made.body.Close()
-	if err := made.operate(run, r); err != nil {
+	answer := newAnswer(w, l.room)
+	defer answer.body.Close()
+	if err := answer.operate(run, r); err != nil {
 		return err
 	}
-	if err := made.failed(); err != nil {
+	if err := answer.failed(); err != nil {
 		return err
 	}
-	if made.body.Hold() {
+	if answer.body.Hold() {
 		leave()
 	}
 	l.writing.Inc()
 	defer l.writing.Dec()
-	made.send()
+	answer.send()
 	return nil
 }
 

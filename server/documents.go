@@ -76,14 +76,14 @@ func newDocuments(prefix string, placement, baremetal *route.Table, extended map
 	if err != nil {
 		panic(err) // the size is a constant
 	}
-	made := &documents{
+	result := &documents{
 		prefix: prefix, names: map[string]documentName{}, building: semaphore.NewWeighted(1), files: files,
 		built: map[documentName][]byte{}, sent: map[documentKey]weak.Pointer[file]{},
 	}
-	made.add("", placement)
-	made.add("baremetal/", baremetal)
-	made.addExtensions(extensionDocuments(placement, extended))
-	return made
+	result.add("", placement)
+	result.add("baremetal/", baremetal)
+	result.addExtensions(extensionDocuments(placement, extended))
+	return result
 }
 
 // add serves a document for every version of a table. A version without a document of its own gets that of
@@ -147,11 +147,11 @@ func (d *documents) file(ctx context.Context, key documentKey) (*file, error) {
 	}
 	found := d.sent[key].Value()
 	if found == nil {
-		made, err := d.build(key)
+		result, err := d.build(key)
 		if err != nil {
 			return nil, err
 		}
-		found = made
+		found = result
 		maps.DeleteFunc(d.sent, func(_ documentKey, sent weak.Pointer[file]) bool { return sent.Value() == nil })
 		d.sent[key] = weak.Make(found)
 	}
@@ -176,25 +176,25 @@ func (d *documents) enter(ctx context.Context) error {
 // time.
 func (d *documents) build(key documentKey) (*file, error) {
 	const mediaType = "application/json"
-	var made *file
+	var result *file
 	if zipped, ok := d.built[key.documentName]; ok {
 		unzipped, err := newZipped(mediaType, zipped)
 		if err != nil {
 			return nil, fmt.Errorf("decompress the OpenAPI document of %s: %w", key.version.Label(), err)
 		}
-		made = unzipped
+		result = unzipped
 	} else {
 		content, err := key.table.Document(key.version)
 		if err != nil {
 			return nil, fmt.Errorf("build the OpenAPI document of %s: %w", key.version.Label(), err)
 		}
-		made = newFile(mediaType, content)
-		d.built[key.documentName] = made.zipped.content
+		result = newFile(mediaType, content)
+		d.built[key.documentName] = result.zipped.content
 	}
 	if key.prefix == "" && !key.is30 {
-		return made, nil
+		return result, nil
 	}
-	content := mounted(made.plain.content, key.prefix)
+	content := mounted(result.plain.content, key.prefix)
 	if key.is30 {
 		older, err := route.Downgrade(content)
 		if err != nil {
@@ -226,14 +226,14 @@ func newRepresentation(content []byte) representation {
 
 // newFile returns a file with the given content and its compressed form.
 func newFile(mediaType string, content []byte) *file {
-	made := &file{mediaType: mediaType, plain: newRepresentation(content)}
+	result := &file{mediaType: mediaType, plain: newRepresentation(content)}
 	var zipped bytes.Buffer
 	writer := gzip.NewWriter(&zipped)
 	// Writes to a buffer do not fail.
 	_, _ = writer.Write(content)
 	_ = writer.Close()
-	made.zipped = newRepresentation(zipped.Bytes())
-	return made
+	result.zipped = newRepresentation(zipped.Bytes())
+	return result
 }
 
 // newZipped returns a file from its compressed form.

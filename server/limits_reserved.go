@@ -41,13 +41,13 @@ func newReservedRoom() *spool.Spool {
 // reserve returns a limiter with slots of its own and the same metrics. Its handlers write to their clients without a
 // room; they must release their slot first, unless the slot shall bound the writers too.
 func (l *limiter) reserve(kind string, slots int64, room *spool.Spool) *limiter {
-	made := &limiter{
+	result := &limiter{
 		limits:  Limits{Requests: slots, Queue: reservedQueue, Wait: reservedWait, BodyRate: l.limits.BodyRate},
 		running: newPlaces(slots, kind), uploading: newPlaces(slots-slots/reservedShare, kind+" with large bodies"),
 		room: room, refused: l.refused, writing: l.writing,
 	}
-	l.reserved = append(l.reserved, made)
-	return made
+	l.reserved = append(l.reserved, result)
+	return result
 }
 
 // runWithoutBody is runWithBody for handlers that read no body. The body of the request stays unread.

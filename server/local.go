@@ -31,17 +31,17 @@ func newLocalGuard(options Options) *localGuard {
 	if options.Authenticate != nil {
 		return nil
 	}
-	made := &localGuard{hosts: options.AllowedHosts, origins: http.NewCrossOriginProtection()}
+	guard := &localGuard{hosts: options.AllowedHosts, origins: http.NewCrossOriginProtection()}
 	for _, origin := range options.CORS.AllowedOrigins {
 		if origin == "*" {
-			made.origins = nil
+			guard.origins = nil
 			break
 		}
-		if err := made.origins.AddTrustedOrigin(origin); err != nil && options.Log != nil {
+		if err := guard.origins.AddTrustedOrigin(origin); err != nil && options.Log != nil {
 			options.Log.Warn("invalid origin; its pages cannot write", "origin", origin, "error", err.Error())
 		}
 	}
-	return made
+	return guard
 }
 
 // check returns the fault of a request that only a web page of another site sends.

@@ -105,11 +105,11 @@ func newMetrics(options Options) *metrics {
 
 // newReasonCounter returns a counter by reason. All its series begin at 0.
 func newReasonCounter[R ~string](name, help string, reasons []R) *prometheus.CounterVec {
-	made := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"reason"})
+	counter := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"reason"})
 	for _, reason := range reasons {
-		made.WithLabelValues(string(reason))
+		counter.WithLabelValues(string(reason))
 	}
-	return made
+	return counter
 }
 
 // registerCounter registers a counter that another package maintains, unless it is nil.

@@ -31,7 +31,7 @@ type openPath struct {
 // does, nor for a collector.
 func newOpenPaths(options Options, metrics *metrics, documents *documents, limits *limiter) *openPaths {
 	reference, readers := newReference(options.Authenticate == nil, options.Console != nil), limits.reserve("requests for documents", documentSlots, nil)
-	made := &openPaths{
+	paths := &openPaths{
 		exact: map[string]*openPath{
 			"/livez": {name: "livez", handler: http.HandlerFunc(live), limits: limits.reserve("liveness probes", probeSlots, newReservedRoom())},
 			"/docs":  {name: "docs", handler: http.HandlerFunc(reference.page), limits: readers},
@@ -42,11 +42,11 @@ func newOpenPaths(options Options, metrics *metrics, documents *documents, limit
 			{name: "openapi", prefix: "/openapi/", handler: documents, limits: readers},
 		},
 	}
-	made.exact["/readyz"] = &openPath{name: "readyz", handler: made.ready, limits: limits.reserve("readiness probes", probeSlots, newReservedRoom())}
+	paths.exact["/readyz"] = &openPath{name: "readyz", handler: paths.ready, limits: limits.reserve("readiness probes", probeSlots, newReservedRoom())}
 	if options.Observability.PublicMetrics {
-		made.exact["/metrics"] = &openPath{name: "metrics", handler: metrics.handler(), limits: limits.reserve("requests for metrics", metricsSlots, newReservedRoom())}
+		paths.exact["/metrics"] = &openPath{name: "metrics", handler: metrics.handler(), limits: limits.reserve("requests for metrics", metricsSlots, newReservedRoom())}
 	}
-	return made
+	return paths
 }
 
 // openOperations lists the operation names of open paths.

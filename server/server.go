@@ -161,11 +161,11 @@ func New(options Options) Handlers {
 	}
 	public := front.observe(front.withConsole(cors.Wrap(recoverPanics(front.serve), options.CORS)))
 	operators := adminRoutes(front.open, metrics, limiter, options.Observability.Profiles)
-	made := Handlers{Public: public, Admin: adminHandler(operators), front: front, operators: operators, bodies: bodies}
+	handlers := Handlers{Public: public, Admin: adminHandler(operators), front: front, operators: operators, bodies: bodies}
 	if options.Console != nil {
-		front.console, made.endConsole = options.Console(public)
+		front.console, handlers.endConsole = options.Console(public)
 	}
-	return made
+	return handlers
 }
 
 // Table returns the route table of the Placement API. It needs a store only to serve requests, not to

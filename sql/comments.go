@@ -67,20 +67,20 @@ func (p *commentParser) read(line string) {
 
 // object reads the line that creates or alters an object and reports whether it does.
 func (p *commentParser) object(line string) bool {
-	if made := createdTable.FindStringSubmatch(line); made != nil {
-		p.table = made[1]
-		p.add("TABLE "+made[1], "")
+	if texts := createdTable.FindStringSubmatch(line); texts != nil {
+		p.table = texts[1]
+		p.add("TABLE "+texts[1], "")
 		return true
 	}
-	if made := createdType.FindStringSubmatch(line); made != nil {
-		p.table = made[1]
-		p.add("TYPE "+made[1], "")
+	if texts := createdType.FindStringSubmatch(line); texts != nil {
+		p.table = texts[1]
+		p.add("TYPE "+texts[1], "")
 		return true
 	}
-	if made := createdObject.FindStringSubmatch(line); made != nil {
-		object := made[1] + " " + made[2]
-		if made[1] == "AGGREGATE" {
-			object += made[3]
+	if texts := createdObject.FindStringSubmatch(line); texts != nil {
+		object := texts[1] + " " + texts[2]
+		if texts[1] == "AGGREGATE" {
+			object += texts[3]
 		}
 		p.table = ""
 		p.add(object, "")

@@ -59,10 +59,10 @@ func CollectShares(ctx context.Context, source Source, have map[uuid.UUID]client
 	if !chained {
 		sources = Chain{source}
 	}
-	for at, one := range sources {
+	for at, source := range sources {
 		var rest []uuid.UUID
 		for _, consumer := range unknown {
-			found, known, err := one.Shares(ctx, consumer, have[consumer])
+			found, known, err := source.Shares(ctx, consumer, have[consumer])
 			if err != nil {
 				return nil, nil, err
 			}

@@ -64,10 +64,10 @@ func (k knownShares) Shares(_ context.Context, consumer uuid.UUID, _ client.Reso
 // subtracts the undivided allocations that move there.
 func (e *editor) freeCapacity(moves []move, moving map[uuid.UUID]*movingAllocations, allocations client.Allocations) map[string]client.Resources {
 	all := map[string]client.Resources{}
-	for _, one := range moves {
-		for _, to := range one.to {
-			_, has := to.at.inventories[one.class]
-			if len(one.to) == 1 || has && to.class != one.class {
+	for _, move := range moves {
+		for _, to := range move.to {
+			_, has := to.at.inventories[move.class]
+			if len(move.to) == 1 || has && to.class != move.class {
 				continue // only consumers that a source knows get the other CPU class
 			}
 			node, err := e.tree.Provider(to.at.name)
@@ -85,7 +85,7 @@ func (e *editor) freeCapacity(moves []move, moving map[uuid.UUID]*movingAllocati
 			if all[to.at.name] == nil {
 				all[to.at.name] = client.Resources{}
 			}
-			all[to.at.name][one.class] = free
+			all[to.at.name][move.class] = free
 		}
 	}
 	return all
@@ -103,9 +103,9 @@ func text(resources client.Resources) string {
 // names returns the names of the providers of destinations as text.
 func names(all []destination) string {
 	var parts []string
-	for _, one := range all {
-		if !slices.Contains(parts, one.at.name) {
-			parts = append(parts, one.at.name)
+	for _, destination := range all {
+		if !slices.Contains(parts, destination.at.name) {
+			parts = append(parts, destination.at.name)
 		}
 	}
 	return strings.Join(parts, ", ")

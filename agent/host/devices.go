@@ -19,11 +19,11 @@ type deviceInventory struct {
 func (s *desiredTree) devices() error {
 	totals := map[string]map[string]int64{}
 	for _, device := range s.machine.Devices {
-		made, err := s.deviceInventory(device)
+		inventory, err := s.deviceInventory(device)
 		if err != nil {
 			return err
 		}
-		if made.amount == 0 {
+		if inventory.amount == 0 {
 			continue
 		}
 		owner := device
@@ -31,11 +31,11 @@ func (s *desiredTree) devices() error {
 			owner = physical
 		}
 		at := s.deviceProvider(owner)
-		at.traits = append(at.traits, made.traits...)
+		at.traits = append(at.traits, inventory.traits...)
 		if totals[at.name] == nil {
 			totals[at.name] = map[string]int64{}
 		}
-		totals[at.name][made.class] += made.amount
+		totals[at.name][inventory.class] += inventory.amount
 	}
 	for _, at := range s.providers {
 		for class, total := range totals[at.name] {
@@ -104,28 +104,28 @@ func (s *desiredTree) rule(device Device) (Rule, bool) {
 
 // inventoryByRule returns the inventory of a device with a rule.
 func (s *desiredTree) inventoryByRule(device Device, rule Rule) (deviceInventory, error) {
-	made := deviceInventory{class: pciClass(device), amount: 1}
+	inventory := deviceInventory{class: pciClass(device), amount: 1}
 	var err error
 	switch {
 	case device.Display():
-		made, err = s.display(device, rule.MediatedType)
+		inventory, err = s.display(device, rule.MediatedType)
 	case rule.MediatedType != "":
 		err = fmt.Errorf("devices: mediated_type applies to GPUs only, but %s is not a GPU", device.Address)
 	case device.PhysicalFunction != "" && device.Network():
-		made.class = classVF
+		inventory.class = classVF
 	}
 	if rule.ResourceClass != "" {
-		made.class = rule.ResourceClass
+		inventory.class = rule.ResourceClass
 	}
-	made.traits = append(made.traits, rule.Traits...)
-	return made, err
+	inventory.traits = append(inventory.traits, rule.Traits...)
+	return inventory, err
 }
 
 // display returns PGPU for a GPU without mediated device types, and otherwise VGPU of the selected type or of the only
 // one.
 func (s *desiredTree) display(device Device, selected string) (deviceInventory, error) {
 	types := device.MediatedTypes
-	at := slices.IndexFunc(types, func(one MediatedType) bool { return one.ID == selected })
+	at := slices.IndexFunc(types, func(mediatedType MediatedType) bool { return mediatedType.ID == selected })
 	switch {
 	case selected == "" && len(types) == 0:
 		return deviceInventory{class: classPGPU, amount: 1}, nil
@@ -138,8 +138,8 @@ func (s *desiredTree) display(device Device, selected string) (deviceInventory, 
 		return deviceInventory{}, nil
 	case at < 0:
 		var known []string
-		for _, one := range types {
-			known = append(known, one.ID)
+		for _, mediatedType := range types {
+			known = append(known, mediatedType.ID)
 		}
 		return deviceInventory{}, fmt.Errorf("devices: the GPU %s has no mediated device type %s; choose from %q", device.Address, selected, known)
 	}

@@ -134,9 +134,9 @@ func newEditor(driver *Driver, tree *client.ProviderTree, wanted *desiredTree) (
 		}
 		e.before = append(e.before, node)
 	}
-	for _, one := range wanted.providers {
-		if found, err := tree.Provider(one.name); err == nil && !slices.Contains(below, found.UUID) {
-			return nil, fmt.Errorf("provider %q (%s) is not in the tree of %q, but the driver needs this name there; rename or delete it", one.name, found.UUID, wanted.node)
+	for _, provider := range wanted.providers {
+		if found, err := tree.Provider(provider.name); err == nil && !slices.Contains(below, found.UUID) {
+			return nil, fmt.Errorf("provider %q (%s) is not in the tree of %q, but the driver needs this name there; rename or delete it", provider.name, found.UUID, wanted.node)
 		}
 	}
 	return e, nil
@@ -158,22 +158,22 @@ func (e *editor) previousKind(node client.Node) (of kind, owned bool) {
 // writeProviders creates missing providers, re-parents misplaced ones, and sets their inventories, traits and
 // aggregates.
 func (e *editor) writeProviders() error {
-	for _, one := range e.wanted.providers {
-		if err := e.ensureProvider(one); err != nil {
+	for _, provider := range e.wanted.providers {
+		if err := e.ensureProvider(provider); err != nil {
 			return err
 		}
-		now, err := e.tree.Provider(one.name)
+		now, err := e.tree.Provider(provider.name)
 		if err != nil {
 			return err
 		}
-		extra := e.extra(one.name)
-		if _, err := e.tree.UpdateInventory(one.name, e.inventories(one, now, extra), nil); err != nil {
+		extra := e.extra(provider.name)
+		if _, err := e.tree.UpdateInventory(provider.name, e.inventories(provider, now, extra), nil); err != nil {
 			return err
 		}
-		traits := slices.Concat(one.traits, extra.Traits)
-		surplus := slices.DeleteFunc(e.wanted.managedTraits(one.kind), func(trait string) bool { return slices.Contains(traits, trait) })
-		if err := errors.Join(e.tree.RemoveTraits(one.name, surplus...), e.tree.AddTraits(one.name, traits...),
-			e.tree.AddAggregates(one.name, extra.aggregates()...)); err != nil {
+		traits := slices.Concat(provider.traits, extra.Traits)
+		surplus := slices.DeleteFunc(e.wanted.managedTraits(provider.kind), func(trait string) bool { return slices.Contains(traits, trait) })
+		if err := errors.Join(e.tree.RemoveTraits(provider.name, surplus...), e.tree.AddTraits(provider.name, traits...),
+			e.tree.AddAggregates(provider.name, extra.aggregates()...)); err != nil {
 			return err
 		}
 	}
@@ -181,31 +181,31 @@ func (e *editor) writeProviders() error {
 }
 
 // ensureProvider creates the provider, or re-parents it if it has another parent.
-func (e *editor) ensureProvider(one *desiredProvider) error {
-	if one.kind == kindRoot {
+func (e *editor) ensureProvider(provider *desiredProvider) error {
+	if provider.kind == kindRoot {
 		return nil // the driver does not own the parent of the root
 	}
-	if !e.tree.Exists(one.name) {
-		_, err := e.tree.NewChild(one.name, one.parent, uuid.Nil)
+	if !e.tree.Exists(provider.name) {
+		_, err := e.tree.NewChild(provider.name, provider.parent, uuid.Nil)
 		return err
 	}
-	now, err := e.tree.Provider(one.name)
+	now, err := e.tree.Provider(provider.name)
 	if err != nil {
 		return err
 	}
-	parent, err := e.tree.Provider(one.parent)
+	parent, err := e.tree.Provider(provider.parent)
 	if err != nil || now.Parent == parent.UUID {
 		return err
 	}
-	return e.tree.Move(one.name, one.parent)
+	return e.tree.Move(provider.name, provider.parent)
 }
 
 // inventories returns the desired inventories of a provider: those that the driver does not own, those of the
 // configuration, and those of the hardware.
-func (e *editor) inventories(one *desiredProvider, now client.Node, extra Extra) client.Inventories {
+func (e *editor) inventories(provider *desiredProvider, now client.Node, extra Extra) client.Inventories {
 	all := client.Inventories{}
 	for class, record := range now.Inventories {
-		if _, wanted := one.inventories[class]; !wanted && (!e.wanted.manages(one.kind, class) || e.wanted.notDiscovered(class)) {
+		if _, wanted := provider.inventories[class]; !wanted && (!e.wanted.manages(provider.kind, class) || e.wanted.notDiscovered(class)) {
 			all[class] = record
 		}
 	}
@@ -215,7 +215,7 @@ func (e *editor) inventories(one *desiredProvider, now client.Node, extra Extra)
 			StepSize: configured.StepSize, AllocationRatio: configured.AllocationRatio,
 		}
 	}
-	for class, record := range one.inventories {
+	for class, record := range provider.inventories {
 		_, exists := now.Inventories[class]
 		if class == classDisk && !exists && e.tree.HasSharingProvider(classDisk) {
 			continue // the sharing provider has the disks of guests
@@ -305,9 +305,9 @@ func (s *desiredTree) manages(of kind, class string) bool {
 
 // hasDeviceOf reports whether a device has inventory of the class.
 func (s *desiredTree) hasDeviceOf(class string) bool {
-	return slices.ContainsFunc(s.providers, func(one *desiredProvider) bool {
-		_, has := one.inventories[class]
-		return has && one.kind == kindDevice
+	return slices.ContainsFunc(s.providers, func(provider *desiredProvider) bool {
+		_, has := provider.inventories[class]
+		return has && provider.kind == kindDevice
 	})
 }
 

@@ -65,17 +65,17 @@ func (e *editor) takeMoving(record *client.Consumer, moves []move) *movingAlloca
 	c := &movingAllocations{record: record.Clone(), have: client.Resources{}, to: map[string][]destination{}, loads: map[destination]int64{}}
 	for provider, resources := range record.Allocations {
 		for class, amount := range resources {
-			one, moved := findMove(moves, provider, class)
+			move, moved := findMove(moves, provider, class)
 			if !moved {
 				continue
 			}
 			delete(c.record.Allocations[provider], class)
-			if len(one.to) == 1 {
-				c.loads[one.to[0]] += amount
+			if len(move.to) == 1 {
+				c.loads[move.to[0]] += amount
 				continue
 			}
 			c.have[class] += amount
-			c.to[class] = one.to
+			c.to[class] = move.to
 		}
 		if len(c.record.Allocations[provider]) == 0 {
 			delete(c.record.Allocations, provider)
@@ -126,16 +126,16 @@ func (e *editor) resolve(device, class string, c *movingAllocations) (allocated 
 	switch _, has := c.have[class]; {
 	case has:
 		allocated = class
-	case c.have[other] > 0 && slices.ContainsFunc(c.to[other], func(one destination) bool { return one.class == class }):
+	case c.have[other] > 0 && slices.ContainsFunc(c.to[other], func(item destination) bool { return item.class == class }):
 		allocated = other
 	default:
 		return "", to, nil
 	}
 	name := e.providerName(device)
 	for _, want := range []string{class, other} {
-		for _, one := range c.to[allocated] {
-			if one.at.name == name && one.class == want {
-				return allocated, one, nil
+		for _, destination := range c.to[allocated] {
+			if destination.at.name == name && destination.class == want {
+				return allocated, destination, nil
 			}
 		}
 	}

@@ -81,10 +81,10 @@ func (e *editor) destinations(class string) []destination {
 		classes = append(classes, other)
 	}
 	var all []destination
-	for _, one := range e.wanted.providersOf(classes...) {
+	for _, provider := range e.wanted.providersOf(classes...) {
 		for _, class := range classes {
-			if _, has := one.inventories[class]; has {
-				all = append(all, destination{at: one, class: class})
+			if _, has := provider.inventories[class]; has {
+				all = append(all, destination{at: provider, class: class})
 			}
 		}
 	}
@@ -105,23 +105,23 @@ func otherCPU(class string) (string, bool) {
 // describe returns the moves as text.
 func describe(moves []move) string {
 	var sentences []string
-	for _, one := range moves {
+	for _, move := range moves {
 		var to []string
-		for _, destination := range one.to {
+		for _, destination := range move.to {
 			text := destination.at.name
-			if destination.class != one.class {
+			if destination.class != move.class {
 				text += " as " + destination.class
 			}
 			to = append(to, text)
 		}
-		sentences = append(sentences, fmt.Sprintf("%s of %s must move to %s", one.class, one.from.Name, strings.Join(to, ", ")))
+		sentences = append(sentences, fmt.Sprintf("%s of %s must move to %s", move.class, move.from.Name, strings.Join(to, ", ")))
 	}
 	return strings.Join(sentences, "; ")
 }
 
 // findMove returns the move of a class from a provider.
 func findMove(moves []move, from uuid.UUID, class string) (move, bool) {
-	at := slices.IndexFunc(moves, func(one move) bool { return one.from.UUID == from && one.class == class })
+	at := slices.IndexFunc(moves, func(item move) bool { return item.from.UUID == from && item.class == class })
 	if at < 0 {
 		return move{}, false
 	}

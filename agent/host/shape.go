@@ -109,26 +109,26 @@ func (s *desiredTree) parts(layout Layout) ([]part, error) {
 	}
 	var parts []part
 	for _, node := range s.machine.Nodes {
-		one := newPart(node.ID, node.MemoryMB, node.HugePages)
-		one.add(classVCPU, int64(len(intersect(shared, node.CPUs))))
-		one.add(classPCPU, int64(len(intersect(dedicated, node.CPUs))))
-		parts = append(parts, one)
+		part := newPart(node.ID, node.MemoryMB, node.HugePages)
+		part.add(classVCPU, int64(len(intersect(shared, node.CPUs))))
+		part.add(classPCPU, int64(len(intersect(dedicated, node.CPUs))))
+		parts = append(parts, part)
 	}
 	return parts, nil
 }
 
 // newPart returns a part with memory and huge pages.
 func newPart(node int, memoryMB int64, pages []HugePages) part {
-	one := part{node: node, totals: map[string]int64{}, steps: map[string]int64{}}
+	item := part{node: node, totals: map[string]int64{}, steps: map[string]int64{}}
 	// MEMORY_MB excludes the memory that is reserved for huge pages.
-	one.add(classMemory, memoryMB-hugeMB(pages))
+	item.add(classMemory, memoryMB-hugeMB(pages))
 	for _, size := range pages {
 		if class, known := hugePagesClass(size.SizeKB); known {
-			one.add(class, size.SizeKB*size.Total/1024)
-			one.steps[class] = size.SizeKB / 1024
+			item.add(class, size.SizeKB*size.Total/1024)
+			item.steps[class] = size.SizeKB / 1024
 		}
 	}
-	return one
+	return item
 }
 
 // add sets the total of a class unless it is 0, which the server rejects as invalid.
@@ -170,24 +170,24 @@ func (s *desiredTree) processors() (shared, dedicated []int, err error) {
 // fill sets the inventories of the providers of the parts.
 func (s *desiredTree) fill(parts []part) error {
 	var classes []string
-	for _, one := range parts {
-		for class := range one.totals {
+	for _, part := range parts {
+		for class := range part.totals {
 			classes = append(classes, class)
 		}
 	}
 	slices.Sort(classes)
 	for _, class := range slices.Compact(classes) {
 		all := int64(0)
-		for _, one := range parts {
-			all += one.totals[class]
+		for _, part := range parts {
+			all += part.totals[class]
 		}
 		reserved, err := spread(s.config.reserved(class, all), class, parts)
 		if err != nil {
 			return err
 		}
-		for i, one := range parts {
-			if total := one.totals[class]; total > 0 {
-				one.at.inventories[class] = record(total, reserved[i], cmp.Or(one.steps[class], 1))
+		for i, part := range parts {
+			if total := part.totals[class]; total > 0 {
+				part.at.inventories[class] = record(total, reserved[i], cmp.Or(part.steps[class], 1))
 			}
 		}
 	}
@@ -199,15 +199,15 @@ func (s *desiredTree) fill(parts []part) error {
 func spread(reserved Reserved, class string, parts []part) ([]int64, error) {
 	amounts := make([]int64, len(parts))
 	total, left := int64(0), reserved.sum()
-	for _, one := range parts {
-		total += one.totals[class]
+	for _, part := range parts {
+		total += part.totals[class]
 	}
 	if left > total {
 		return nil, fmt.Errorf("reserved.%s: %d exceeds the total of %d", class, left, total)
 	}
 	if reserved.Nodes != nil && parts[0].node >= 0 {
 		for node, amount := range reserved.Nodes {
-			at := slices.IndexFunc(parts, func(one part) bool { return one.node == node })
+			at := slices.IndexFunc(parts, func(item part) bool { return item.node == node })
 			if at < 0 || amount > parts[at].totals[class] {
 				return nil, fmt.Errorf("reserved.%s: NUMA node %d has less than %d", class, node, amount)
 			}
@@ -275,7 +275,7 @@ func diskTraits(machine *Machine) []string {
 
 // find returns the provider with a name; nil if there is none.
 func (s *desiredTree) find(name string) *desiredProvider {
-	if at := slices.IndexFunc(s.providers, func(one *desiredProvider) bool { return one.name == name }); at >= 0 {
+	if at := slices.IndexFunc(s.providers, func(provider *desiredProvider) bool { return provider.name == name }); at >= 0 {
 		return s.providers[at]
 	}
 	return nil
@@ -284,9 +284,9 @@ func (s *desiredTree) find(name string) *desiredProvider {
 // providersOf returns the providers that have inventory of one of the classes.
 func (s *desiredTree) providersOf(classes ...string) []*desiredProvider {
 	var found []*desiredProvider
-	for _, one := range s.providers {
-		if slices.ContainsFunc(classes, func(class string) bool { _, has := one.inventories[class]; return has }) {
-			found = append(found, one)
+	for _, provider := range s.providers {
+		if slices.ContainsFunc(classes, func(class string) bool { _, has := provider.inventories[class]; return has }) {
+			found = append(found, provider)
 		}
 	}
 	return found
@@ -327,5 +327,5 @@ func (m *Machine) missingReason(parts ...Part) string {
 
 // intersect returns the members of a that b contains.
 func intersect(a, b []int) []int {
-	return slices.DeleteFunc(slices.Clone(a), func(one int) bool { return !slices.Contains(b, one) })
+	return slices.DeleteFunc(slices.Clone(a), func(item int) bool { return !slices.Contains(b, item) })
 }

@@ -295,8 +295,8 @@ func (w *work) remove() error {
 		if err != nil {
 			return err
 		}
-		for _, one := range below {
-			if node, err := w.tree.Provider(one.String()); err == nil && !slices.Contains(removed, one) {
+		for _, id := range below {
+			if node, err := w.tree.Provider(id.String()); err == nil && !slices.Contains(removed, id) {
 				w.addProblem("%s is a descendant of a provider that the plan removes; add it to remove", node.Name)
 			}
 		}

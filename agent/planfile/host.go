@@ -65,8 +65,8 @@ func (r *reader) move(node *yaml.Node, root string) *Move {
 		move.From = root
 	}
 	if found["to"] != nil {
-		for _, one := range r.entries(found["to"], "a mapping of providers to inventory records") {
-			move.To[r.name(one.key)] = r.record(one.value)
+		for _, entry := range r.entries(found["to"], "a mapping of providers to inventory records") {
+			move.To[r.name(entry.key)] = r.record(entry.value)
 		}
 	} else {
 		move.To[move.From] = nil
@@ -92,17 +92,17 @@ func (r *reader) consumers(node *yaml.Node) (found Consumers) {
 		found.Only = r.uuids(node, "a consumer")
 	default:
 		found.Each = map[uuid.UUID]map[string]int64{}
-		for _, one := range r.entries(node, "a table of consumers") {
-			consumer := r.uuid(one.key, "a consumer")
+		for _, entry := range r.entries(node, "a table of consumers") {
+			consumer := r.uuid(entry.key, "a consumer")
 			if found.Each[consumer] != nil && consumer != uuid.Nil {
-				r.addError(one.key, "is already in the table in another spelling; write it once")
+				r.addError(entry.key, "is already in the table in another spelling; write it once")
 			}
 			shares := map[string]int64{}
-			for _, share := range r.entries(one.value, "a mapping of destinations to amounts") {
+			for _, share := range r.entries(entry.value, "a mapping of destinations to amounts") {
 				shares[r.name(share.key)] = int64(r.integer(share.value, 1))
 			}
-			if len(shares) == 0 && one.value.Kind == yaml.MappingNode {
-				r.addError(one.value, "is empty; write a destination and an amount, or omit the consumer")
+			if len(shares) == 0 && entry.value.Kind == yaml.MappingNode {
+				r.addError(entry.value, "is empty; write a destination and an amount, or omit the consumer")
 			}
 			found.Each[consumer] = shares
 		}
@@ -127,7 +127,7 @@ func (r *reader) checkMove(move *Move, node *yaml.Node, found map[string]*yaml.N
 	case found["to"] == nil && move.Keep != nil:
 		r.addError(where("keep"), "keeps a part, so the rest needs a destination; write to")
 	}
-	if one := move.Consumers; (one.All || len(one.Only) > 0) && len(move.To) > 1 {
+	if consumers := move.Consumers; (consumers.All || len(consumers.Only) > 0) && len(move.To) > 1 {
 		r.addError(where("consumers"), "is ambiguous for %d destinations; write a table, or spread", len(move.To))
 	}
 	if where("consumers").Kind != yaml.MappingNode || found["consumers"] == nil {
@@ -177,8 +177,8 @@ func (r *reader) checkMoves(host *Host, nodes []*yaml.Node) {
 // providers reads the declarations of providers.
 func (r *reader) providers(node *yaml.Node) map[string]*Provider {
 	all := map[string]*Provider{}
-	for _, one := range r.entries(node, "a mapping of providers") {
-		found := r.fields(one.value, "a provider", "parent", "uuid", "traits", "without_traits", "aggregates", "without_aggregates")
+	for _, entry := range r.entries(node, "a mapping of providers") {
+		found := r.fields(entry.value, "a provider", "parent", "uuid", "traits", "without_traits", "aggregates", "without_aggregates")
 		provider := &Provider{
 			Parent:     r.name(found["parent"]),
 			Aggregates: r.uuids(found["aggregates"], "an aggregate"), WithoutAggregates: r.uuids(found["without_aggregates"], "an aggregate"),
@@ -196,7 +196,7 @@ func (r *reader) providers(node *yaml.Node) map[string]*Provider {
 			}
 			provider.WithoutTraits = append(provider.WithoutTraits, trait)
 		}
-		all[r.name(one.key)] = provider
+		all[r.name(entry.key)] = provider
 	}
 	return all
 }

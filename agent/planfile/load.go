@@ -34,8 +34,8 @@ func (m FileErrors) Error() string { return errors.Join(m.Unwrap()...).Error() }
 // Unwrap returns the single errors, for errors.Is and errors.As.
 func (m FileErrors) Unwrap() []error {
 	all := make([]error, len(m))
-	for i, one := range m {
-		all[i] = one
+	for i, fileError := range m {
+		all[i] = fileError
 	}
 	return all
 }

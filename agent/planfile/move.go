@@ -128,12 +128,12 @@ func (w *work) moveAllocations(move *pendingMove) {
 	case move.Consumers.Spread:
 		move.flows = w.spread(move, all)
 	case move.Consumers.All:
-		for _, one := range all {
-			move.flows = append(move.flows, flow{one.consumer, move.destinations[0].UUID, one.amount})
+		for _, sourceHolding := range all {
+			move.flows = append(move.flows, flow{sourceHolding.consumer, move.destinations[0].UUID, sourceHolding.amount})
 		}
 	default:
-		for _, one := range all {
-			move.flows = append(move.flows, w.shareOf(move, one)...)
+		for _, sourceHolding := range all {
+			move.flows = append(move.flows, w.shareOf(move, sourceHolding)...)
 		}
 	}
 	for _, moved := range move.flows {
@@ -144,15 +144,15 @@ func (w *work) moveAllocations(move *pendingMove) {
 }
 
 // shareOf returns the flows of a consumer by the list or the table of the plan.
-func (w *work) shareOf(move *pendingMove, one sourceHolding) []flow {
-	if slices.Contains(move.Consumers.Only, one.consumer) {
-		return []flow{{one.consumer, move.destinations[0].UUID, one.amount}}
+func (w *work) shareOf(move *pendingMove, holding sourceHolding) []flow {
+	if slices.Contains(move.Consumers.Only, holding.consumer) {
+		return []flow{{holding.consumer, move.destinations[0].UUID, holding.amount}}
 	}
-	shares, known := move.Consumers.Each[one.consumer]
+	shares, known := move.Consumers.Each[holding.consumer]
 	if !known {
 		if move.Keep == nil {
 			w.addProblem("consumer %s has %d %s of %s, but the plan has no destination for them",
-				one.consumer, one.amount, move.Class, move.source.Name)
+				holding.consumer, holding.amount, move.Class, move.source.Name)
 		}
 		return nil
 	}
@@ -160,12 +160,12 @@ func (w *work) shareOf(move *pendingMove, one sourceHolding) []flow {
 	sum := int64(0)
 	for i, name := range sortedKeys(move.To) {
 		if amount := shares[name]; amount > 0 {
-			flows = append(flows, flow{one.consumer, move.destinations[i].UUID, amount})
+			flows = append(flows, flow{holding.consumer, move.destinations[i].UUID, amount})
 			sum += amount
 		}
 	}
-	if sum > one.amount || sum < one.amount && move.Keep == nil {
-		w.addProblem("consumer %s has %d %s of %s, but the plan moves %d of them", one.consumer, one.amount, move.Class, move.source.Name, sum)
+	if sum > holding.amount || sum < holding.amount && move.Keep == nil {
+		w.addProblem("consumer %s has %d %s of %s, but the plan moves %d of them", holding.consumer, holding.amount, move.Class, move.source.Name, sum)
 		return nil
 	}
 	return flows
@@ -218,11 +218,11 @@ func (w *work) checkCapacity(id uuid.UUID, class string) {
 	record := node.Inventories[class]
 	used := int64(0)
 	var amounts []string
-	for _, one := range w.holders(id, class) {
-		used += one.amount
-		amounts = append(amounts, fmt.Sprintf("%s %d", one.consumer, one.amount))
-		if !fitsUnits(record, one.amount) {
-			w.addProblem("consumer %s would have %d %s of %s, which allows amounts from %d to %d in steps of %d", one.consumer, one.amount, class,
+	for _, holder := range w.holders(id, class) {
+		used += holder.amount
+		amounts = append(amounts, fmt.Sprintf("%s %d", holder.consumer, holder.amount))
+		if !fitsUnits(record, holder.amount) {
+			w.addProblem("consumer %s would have %d %s of %s, which allows amounts from %d to %d in steps of %d", holder.consumer, holder.amount, class,
 				node.Name, unit(record.MinUnit, 1), unit(record.MaxUnit, math.MaxInt32), unit(record.StepSize, 1))
 		}
 	}
@@ -272,17 +272,17 @@ func (w *work) spread(move *pendingMove, all []sourceHolding) []flow {
 			return nil
 		}
 		spaces[i] = &space{node.UUID, node.Name, node.Inventories[move.As], capacity(node.Inventories[move.As])}
-		for _, one := range w.holders(node.UUID, move.As) {
-			spaces[i].free -= one.amount
+		for _, holder := range w.holders(node.UUID, move.As) {
+			spaces[i].free -= holder.amount
 		}
 	}
 	slices.SortStableFunc(all, func(x, y sourceHolding) int { return cmp.Compare(y.amount, x.amount) })
 	var flows []flow
-	for _, one := range all {
-		found, left := fit(spaces, one)
+	for _, sourceHolding := range all {
+		found, left := fit(spaces, sourceHolding)
 		if left > 0 {
 			w.addProblem("consumer %s has %d %s of %s, but after larger consumers there is free capacity for only %d of them on %s",
-				one.consumer, one.amount, move.Class, move.source.Name, one.amount-left, strings.Join(sortedKeys(move.To), ", "))
+				sourceHolding.consumer, sourceHolding.amount, move.Class, move.source.Name, sourceHolding.amount-left, strings.Join(sortedKeys(move.To), ", "))
 		}
 		flows = append(flows, found...)
 	}
@@ -290,22 +290,22 @@ func (w *work) spread(move *pendingMove, all []sourceHolding) []flow {
 }
 
 // fit assigns one consumer, and returns the amount that exceeds the free capacity.
-func fit(spaces []*space, one sourceHolding) (flows []flow, left int64) {
+func fit(spaces []*space, holding sourceHolding) (flows []flow, left int64) {
 	slices.SortFunc(spaces, func(x, y *space) int { return cmp.Or(cmp.Compare(x.free, y.free), cmp.Compare(x.name, y.name)) })
 	for _, to := range spaces {
-		if one.amount <= to.free && fitsUnits(to.record, one.amount) {
-			to.free -= one.amount
-			return []flow{{one.consumer, to.id, one.amount}}, 0
+		if holding.amount <= to.free && fitsUnits(to.record, holding.amount) {
+			to.free -= holding.amount
+			return []flow{{holding.consumer, to.id, holding.amount}}, 0
 		}
 	}
-	left = one.amount
+	left = holding.amount
 	for _, to := range slices.Backward(spaces) {
 		part := min(left, to.free, unit(to.record.MaxUnit, math.MaxInt32))
 		part -= max(part, 0) % max(1, unit(to.record.StepSize, 1))
 		if part > 0 && fitsUnits(to.record, part) {
 			to.free -= part
 			left -= part
-			flows = append(flows, flow{one.consumer, to.id, part})
+			flows = append(flows, flow{holding.consumer, to.id, part})
 		}
 	}
 	return flows, left

@@ -75,12 +75,12 @@ func (r *reader) entries(node *yaml.Node, kind string) []entry {
 // fields reads a mapping with known keys. It omits keys whose value is null.
 func (r *reader) fields(node *yaml.Node, kind string, known ...string) map[string]*yaml.Node {
 	found := map[string]*yaml.Node{}
-	for _, one := range r.entries(node, kind) {
+	for _, entry := range r.entries(node, kind) {
 		switch {
-		case !slices.Contains(known, one.key.Value):
-			r.addError(one.key, "is not a key of %s; choose from %s", kind, strings.Join(known, ", "))
-		case !isNull(one.value):
-			found[one.key.Value] = one.value
+		case !slices.Contains(known, entry.key.Value):
+			r.addError(entry.key, "is not a key of %s; choose from %s", kind, strings.Join(known, ", "))
+		case !isNull(entry.value):
+			found[entry.key.Value] = entry.value
 		}
 	}
 	return found

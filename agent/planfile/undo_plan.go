@@ -136,7 +136,7 @@ func byUUID(tree *client.ProviderTree) map[uuid.UUID]client.Node {
 
 // missing returns the items of the first list that are not in the second.
 func missing[T comparable](wanted, present []T) []T {
-	return slices.DeleteFunc(slices.Clone(wanted), func(one T) bool { return slices.Contains(present, one) })
+	return slices.DeleteFunc(slices.Clone(wanted), func(item T) bool { return slices.Contains(present, item) })
 }
 
 // Join returns one plan with the plans of several hosts. Two plans for one host are an error.

@@ -49,8 +49,8 @@ type NewAllocation struct {
 
 // NodeAllocationCreate creates a node allocation. It is in the state "allocating", unless a Node is named;
 // WaitForAllocation waits until a conductor has processed it.
-func (c *Client) NodeAllocationCreate(ctx context.Context, wanted NewAllocation) (made Allocation, err error) {
-	return made, c.send(ctx, &made, request{method: http.MethodPost, path: []string{"allocations"}, body: wanted})
+func (c *Client) NodeAllocationCreate(ctx context.Context, wanted NewAllocation) (allocation Allocation, err error) {
+	return allocation, c.send(ctx, &allocation, request{method: http.MethodPost, path: []string{"allocations"}, body: wanted})
 }
 
 // AllocationFilter is a filter of node allocations. It ignores empty fields.
@@ -66,7 +66,7 @@ func (c *Client) NodeAllocationList(ctx context.Context, filter AllocationFilter
 		"state": filter.State, "resource_class": filter.ResourceClass, "node": filter.Node, "owner": filter.Owner,
 	})
 	return pages(ctx, c, request{method: http.MethodGet, path: []string{"allocations"}, query: query}, "allocations", filter.Most,
-		func(one Allocation) string { return one.UUID.String() })
+		func(allocation Allocation) string { return allocation.UUID.String() })
 }
 
 // NodeAllocationShow returns a node allocation.

@@ -59,11 +59,11 @@ type request struct {
 // send executes one operation and decodes its response, unless into is nil.
 func (c *Client) send(ctx context.Context, into any, wanted request) error {
 	return c.service.Exchange(ctx, into, refusal, func(ctx context.Context, address string, over *http.Client) (*http.Response, error) {
-		made, err := wanted.at(ctx, address)
+		request, err := wanted.at(ctx, address)
 		if err != nil {
 			return nil, err
 		}
-		return over.Do(made)
+		return over.Do(request)
 	})
 }
 
@@ -77,19 +77,19 @@ func (r request) at(ctx context.Context, address string) (*http.Request, error) 
 		}
 		body = bytes.NewReader(text)
 	}
-	made, err := http.NewRequestWithContext(ctx, r.method, r.url(address), body)
+	result, err := http.NewRequestWithContext(ctx, r.method, r.url(address), body)
 	if err != nil {
 		return nil, err
 	}
 	if body != nil {
-		made.Header.Set("Content-Type", "application/json")
+		result.Header.Set("Content-Type", "application/json")
 	}
 	if r.version != "" {
-		made.Header.Set("OpenStack-API-Version", r.version)
+		result.Header.Set("OpenStack-API-Version", r.version)
 	} else {
-		made.Header.Set(versionHeader, Version)
+		result.Header.Set(versionHeader, Version)
 	}
-	return made, nil
+	return result, nil
 }
 
 func (r request) url(address string) string {

@@ -47,7 +47,7 @@ type Conductor struct {
 func (c *Client) ConductorList(ctx context.Context) ([]Conductor, error) {
 	query := url.Values{"detail": {"true"}}
 	return pages(ctx, c, request{method: http.MethodGet, path: []string{"conductors"}, query: query}, "conductors", 0,
-		func(one Conductor) string { return one.Hostname })
+		func(conductor Conductor) string { return conductor.Hostname })
 }
 
 // ConductorShow returns a conductor.

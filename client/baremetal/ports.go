@@ -40,15 +40,15 @@ type PortFilter struct {
 }
 
 // PortCreate creates a port of a node.
-func (c *Client) PortCreate(ctx context.Context, wanted NewPort) (made Port, err error) {
-	return made, c.send(ctx, &made, request{method: http.MethodPost, path: []string{"ports"}, body: wanted})
+func (c *Client) PortCreate(ctx context.Context, wanted NewPort) (port Port, err error) {
+	return port, c.send(ctx, &port, request{method: http.MethodPost, path: []string{"ports"}, body: wanted})
 }
 
 // PortList returns ports in the order of their creation.
 func (c *Client) PortList(ctx context.Context, filter PortFilter) ([]Port, error) {
 	query := fill(url.Values{}, map[string]string{"node": filter.Node, "address": filter.Address})
 	return pages(ctx, c, request{method: http.MethodGet, path: []string{"ports", "detail"}, query: query}, "ports", filter.Most,
-		func(one Port) string { return one.UUID.String() })
+		func(port Port) string { return port.UUID.String() })
 }
 
 // PortShow returns a port. Ports have no names.

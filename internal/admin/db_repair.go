@@ -119,8 +119,8 @@ func (d *repairDocument) print(out io.Writer, format string, done bool) error {
 	_, repairable := audit.Count(d.Found)
 	switch {
 	case done && len(d.Repaired) > 0:
-		for _, one := range d.Repaired {
-			if _, err := fmt.Fprintf(out, "Repaired %s: %d rows.\n", one.Check, one.Rows); err != nil {
+		for _, repaired := range d.Repaired {
+			if _, err := fmt.Fprintf(out, "Repaired %s: %d rows.\n", repaired.Check, repaired.Rows); err != nil {
 				return err
 			}
 		}

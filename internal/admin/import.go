@@ -93,15 +93,15 @@ func legacyAddress(text string) (placementdb.Address, error) {
 func (f importFlags) owners(environ []string) (owners placementdb.Owners, err error) {
 	variables := frame.Environment(environ)
 	var wrong frame.InputErrors
-	for _, one := range []struct {
+	for _, item := range []struct {
 		to         *string
 		flag, name string
 	}{
 		{&owners.Project, f.project, "incomplete-consumer-project-id"},
 		{&owners.User, f.user, "incomplete-consumer-user-id"},
 	} {
-		row := setting.Setting{Name: one.name, Value: config.ExternalID(one.to), Origin: "flag --" + one.name}
-		row.Text = cmp.Or(one.flag, variables[row.Env()], config.ZeroUUID)
+		row := setting.Setting{Name: item.name, Value: config.ExternalID(item.to), Origin: "flag --" + item.name}
+		row.Text = cmp.Or(item.flag, variables[row.Env()], config.ZeroUUID)
 		if broken := row.Value.Read(row.Text); broken != nil {
 			wrong = append(wrong, &frame.InputError{Setting: row.Name, Value: row.Text, Origin: row.Origin, Rule: *broken})
 		}
@@ -167,8 +167,8 @@ func printMove(f *frame.Frame, format string, report *placementdb.Report) error 
 	}
 	if len(report.Anomalies) > 0 {
 		table := [][]string{{"ANOMALY", "NUMBER", "LOSES DATA", "DESCRIPTION", "ACTION"}}
-		for _, one := range report.Anomalies {
-			table = append(table, []string{one.Kind, fmt.Sprint(one.Count), yesOrNo(one.Loses), one.Description, one.Action})
+		for _, anomaly := range report.Anomalies {
+			table = append(table, []string{anomaly.Kind, fmt.Sprint(anomaly.Count), yesOrNo(anomaly.Loses), anomaly.Description, anomaly.Action})
 		}
 		if _, err := io.WriteString(f.Stdout, frame.LayOut(table)+"\n"); err != nil {
 			return err
@@ -176,8 +176,8 @@ func printMove(f *frame.Frame, format string, report *placementdb.Report) error 
 	}
 	if len(report.Tables) > 0 {
 		table := [][]string{{"TABLE", "SOURCE", "EXPECTED", "WRITTEN", "SOURCE HASH", "WRITTEN HASH"}}
-		for _, one := range report.Tables {
-			table = append(table, []string{one.Table, fmt.Sprint(one.Rows), fmt.Sprint(one.Expected), fmt.Sprint(one.Found), one.SourceHash, frame.OrDash(one.Hash)})
+		for _, item := range report.Tables {
+			table = append(table, []string{item.Table, fmt.Sprint(item.Rows), fmt.Sprint(item.Expected), fmt.Sprint(item.Found), item.SourceHash, frame.OrDash(item.Hash)})
 		}
 		if _, err := io.WriteString(f.Stdout, frame.LayOut(table)+"\n"); err != nil {
 			return err

@@ -77,11 +77,11 @@ type document struct {
 }
 
 func (d *document) build() ([]byte, error) {
-	made, err := d.table.Document(d.version)
+	numbers, err := d.table.Document(d.version)
 	if err != nil {
 		return nil, fmt.Errorf("making the document of %s: %w", d.name, err)
 	}
-	return made, nil
+	return numbers, nil
 }
 
 // findDocuments reads the flags. It returns one document, or all that --all writes.
@@ -122,9 +122,9 @@ func parseExtension(wanted string) (microversion.Extension, error) {
 func findExtended(api, wanted string, all bool) ([]document, error) {
 	extension, err := parseExtension(wanted)
 	var found []document
-	for _, one := range server.ExtensionDocuments() {
-		if one.API == api && one.Extension <= extension {
-			found = append(found, document{one.Extension.String(), one.Table, one.Version})
+	for _, extensionDocument := range server.ExtensionDocuments() {
+		if extensionDocument.API == api && extensionDocument.Extension <= extension {
+			found = append(found, document{extensionDocument.Extension.String(), extensionDocument.Table, extensionDocument.Version})
 		}
 	}
 	switch {
@@ -175,12 +175,12 @@ func writeDocuments(all []document, directory string) error {
 	if err := os.MkdirAll(directory, 0o755); err != nil {
 		return err
 	}
-	for _, one := range all {
-		document, err := one.build()
+	for _, item := range all {
+		document, err := item.build()
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(directory, one.name+".json"), document, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(directory, item.name+".json"), document, 0o644); err != nil {
 			return err
 		}
 	}

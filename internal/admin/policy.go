@@ -65,17 +65,17 @@ func (r PolicyRow) Origin() string {
 var operations = sync.OnceValue(server.Operations)
 
 func rowOf(r policy.Rule) PolicyRow {
-	made := PolicyRow{
+	row := PolicyRow{
 		Name: r.Name, Check: r.Check, Default: r.Default, Deprecated: r.Deprecated, File: r.File, Line: r.Line,
 		AnyScope: r.AnyScope, Scopes: r.Scopes, Operations: []policyOperation{},
 	}
 	for _, op := range operations() {
 		asks := op.Rule == r.Name || slices.Contains(op.Further, r.Name)
-		if one := (policyOperation{op.Method, op.Path, op.Summary}); asks && !slices.Contains(made.Operations, one) {
-			made.Operations = append(made.Operations, one)
+		if operation := (policyOperation{op.Method, op.Path, op.Summary}); asks && !slices.Contains(row.Operations, operation) {
+			row.Operations = append(row.Operations, operation)
 		}
 	}
-	return made
+	return row
 }
 
 func policyListCommand(f *frame.Frame) *cobra.Command {
@@ -189,9 +189,9 @@ func settingsOf(f *frame.Frame, c *cobra.Command, uses func(name string) bool) (
 	if !errors.As(err, &wrong) {
 		return settings, err
 	}
-	for _, one := range wrong {
-		if single := (*frame.InputError)(nil); !errors.As(one, &single) || uses(single.Setting) {
-			ours = append(ours, one)
+	for _, err := range wrong {
+		if single := (*frame.InputError)(nil); !errors.As(err, &single) || uses(single.Setting) {
+			ours = append(ours, err)
 		}
 	}
 	if len(ours) > 0 {

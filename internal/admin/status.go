@@ -105,13 +105,13 @@ type readiness struct {
 // readinessOf returns what the checks found, and whether a server answers.
 func readinessOf(ctx context.Context, f *frame.Frame, database string, checks []checked) *readiness {
 	found := &readiness{Ready: true, Database: database, Checks: len(checks), Problems: []string{}, Warnings: []string{}}
-	for _, one := range checks {
-		switch one.Result {
+	for _, check := range checks {
+		switch check.Result {
 		case checkFailure:
 			found.Ready = false
-			found.Problems = append(found.Problems, one.Check+": "+*one.Details)
+			found.Problems = append(found.Problems, check.Check+": "+*check.Details)
 		case checkWarning:
-			found.Warnings = append(found.Warnings, one.Check+": "+*one.Details)
+			found.Warnings = append(found.Warnings, check.Check+": "+*check.Details)
 		}
 	}
 	url, err := connect.Reach(ctx, f)
@@ -191,8 +191,8 @@ func runChecks(f *frame.Frame, c *cobra.Command, print func(settings *config.Set
 		return err
 	}
 	worst := checkOK
-	for _, one := range checks {
-		worst = max(worst, one.Result)
+	for _, check := range checks {
+		worst = max(worst, check.Result)
 	}
 	if worst == checkOK {
 		return nil
@@ -213,8 +213,8 @@ func settingCheck(settings *config.Settings, warnings []string, wrong error) che
 	}
 	if len(broken) > 0 {
 		var texts []string
-		for _, one := range broken {
-			texts = append(texts, one.Error())
+		for _, err := range broken {
+			texts = append(texts, err.Error())
 		}
 		return found(name, checkFailure, texts...)
 	}
@@ -260,12 +260,12 @@ func printChecks(out io.Writer, checks []checked, asJSON bool) error {
 	}
 	var text strings.Builder
 	blocks := [][]string{{checksTitle}}
-	for _, one := range checks {
+	for _, check := range checks {
 		details := "None"
-		if one.Details != nil {
-			details = *one.Details
+		if check.Details != nil {
+			details = *check.Details
 		}
-		lines := []string{"Check: " + one.Check, "Result: " + one.Result.String()}
+		lines := []string{"Check: " + check.Check, "Result: " + check.Result.String()}
 		blocks = append(blocks, append(lines, wrapped("Details: "+details, detailsWidth)...))
 	}
 	width := 0

@@ -36,8 +36,8 @@ func listAggregates(ctx context.Context, f *frame.Frame, service *client.Client,
 		return err
 	}
 	table := [][]string{{"AGGREGATE", "PROVIDERS", "SHARING"}}
-	for _, one := range listed {
-		table = append(table, []string{one.UUID.String(), fmt.Sprint(one.ResourceProviderCount), fmt.Sprint(one.SharingProviderCount)})
+	for _, aggregate := range listed {
+		table = append(table, []string{aggregate.UUID.String(), fmt.Sprint(aggregate.ResourceProviderCount), fmt.Sprint(aggregate.SharingProviderCount)})
 	}
 	if err := frame.PrintAs(f.Stdout, format, listed, table); err != nil {
 		return err

@@ -68,12 +68,12 @@ func nodeExplanationText(of *baremetal.Explanation) string {
 	if len(of.Relaxations) > 0 {
 		lines = append(lines, "", "WOULD FIT")
 	}
-	for _, one := range of.Relaxations {
+	for _, relaxation := range of.Relaxations {
 		how := "without"
-		if one.Change == "replace" {
+		if relaxation.Change == "replace" {
 			how = "with"
 		}
-		lines = append(lines, fmt.Sprintf("%8d  %s %s", one.Nodes, how, one.Value))
+		lines = append(lines, fmt.Sprintf("%8d  %s %s", relaxation.Nodes, how, relaxation.Value))
 	}
 	for i, line := range lines {
 		lines[i] = terminal.Safe(line) + "\n"
@@ -92,8 +92,8 @@ func nearestNodesText(nearest []baremetal.NearNode) (lines []string) {
 	}
 	for _, near := range nearest {
 		var missing []string
-		for _, one := range near.Missing {
-			missing = append(missing, nodeMissingText(one))
+		for _, item := range near.Missing {
+			missing = append(missing, nodeMissingText(item))
 		}
 		name := nodeLabel(near.Node)
 		begin := "  " + name + strings.Repeat(" ", widest-terminal.Cells(name)+2)
@@ -141,10 +141,10 @@ func nodeStageText(stage, value string) string {
 }
 
 // nodeMissingText describes a condition that a node fails.
-func nodeMissingText(one baremetal.Missing) string {
-	switch one.Step {
+func nodeMissingText(missing baremetal.Missing) string {
+	switch missing.Step {
 	case "available":
-		return "is " + one.Value
+		return "is " + missing.Value
 	case "no_instance":
 		return "has an instance"
 	case "no_maintenance":
@@ -158,12 +158,12 @@ func nodeMissingText(one baremetal.Missing) string {
 	case "unclaimed":
 		return "has no free unit in Placement"
 	case "traits":
-		if trait, forbidden := strings.CutPrefix(one.Value, "!"); forbidden {
+		if trait, forbidden := strings.CutPrefix(missing.Value, "!"); forbidden {
 			return "has the trait " + trait
 		}
-		return strings.Replace("has no "+traitElementText(one.Value), "no one", "none", 1)
+		return strings.Replace("has no "+traitElementText(missing.Value), "no one", "none", 1)
 	}
-	return one.Step
+	return missing.Step
 }
 
 // traitElementText describes an element of traits that is not forbidden.

@@ -92,12 +92,12 @@ func (q *capacityFitsFlags) question(ctx context.Context, service *client.Client
 	if asked.Query, err = q.query(ctx, service); err != nil {
 		return asked, err
 	}
-	for _, one := range q.changes {
+	for _, changeFlag := range q.changes {
 		parse := parseLike
-		if one.flag == "change" {
+		if changeFlag.flag == "change" {
 			parse = parseChange
 		}
-		change, err := parse(ctx, service, one.value)
+		change, err := parse(ctx, service, changeFlag.value)
 		if err != nil {
 			return asked, err
 		}

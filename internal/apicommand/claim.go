@@ -203,19 +203,19 @@ func (c *claimCall) run(ctx context.Context) error {
 			return c.failure(err)
 		})
 	}
-	var made client.ClaimedPlaces
+	var places client.ClaimedPlaces
 	if c.inSteps = !hasClaims; c.inSteps {
-		made, err = c.claimInSteps(ctx, request.Consumers[0])
+		places, err = c.claimInSteps(ctx, request.Consumers[0])
 	} else {
-		made, err = c.service.ClaimCreate(ctx, *request)
+		places, err = c.service.ClaimCreate(ctx, *request)
 	}
 	if err != nil {
 		return c.failure(err)
 	}
-	if err := c.covers(&made); err != nil {
+	if err := c.covers(&places); err != nil {
 		return err
 	}
-	return c.print(ctx, &made)
+	return c.print(ctx, &places)
 }
 
 // request returns the request to the service. It reads what the flags leave out of a consumer that has allocations.
@@ -275,12 +275,12 @@ func (c *claimCall) consumer(ctx context.Context, id uuid.UUID, hasClaims bool) 
 }
 
 // covers returns an error if a consumer has less than the query requests, which would be a bug of the service.
-func (c *claimCall) covers(made *client.ClaimedPlaces) error {
-	if made.Query == nil || *made.Query >= len(c.queries) {
+func (c *claimCall) covers(places *client.ClaimedPlaces) error {
+	if places.Query == nil || *places.Query >= len(c.queries) {
 		return nil // the service claimed a candidate of the file
 	}
 	wanted := client.Resources{}
-	query := c.queries[*made.Query]
+	query := c.queries[*places.Query]
 	for _, list := range append([]string{query.Resources}, groupResources(query)...) {
 		if list == "" {
 			continue
@@ -295,7 +295,7 @@ func (c *claimCall) covers(made *client.ClaimedPlaces) error {
 	}
 	for i := range c.consumers {
 		has := client.Resources{}
-		for _, resources := range made.Claims[i].Allocations {
+		for _, resources := range places.Claims[i].Allocations {
 			for class, amount := range resources {
 				has[class] += amount
 			}

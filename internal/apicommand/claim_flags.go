@@ -93,9 +93,9 @@ func (c *claimFlags) check(consumers []uuid.UUID) error {
 	single := []struct {
 		flag, value string
 	}{{"candidates", c.file}, {"replace", boolText(c.replace)}, {"hand-over", c.handOver}}
-	for _, one := range single {
-		if one.value != "" && len(consumers) > 1 {
-			return frame.WrongFlag(one.flag, one.value, "is for a single consumer", "write one consumer")
+	for _, item := range single {
+		if item.value != "" && len(consumers) > 1 {
+			return frame.WrongFlag(item.flag, item.value, "is for a single consumer", "write one consumer")
 		}
 	}
 	switch {

@@ -49,10 +49,10 @@ type claimAllocation struct {
 }
 
 // document returns the document of a result. It requests the names of the providers.
-func (c *claimCall) document(ctx context.Context, made *client.ClaimedPlaces) (*claimsDocument, error) {
+func (c *claimCall) document(ctx context.Context, places *client.ClaimedPlaces) (*claimsDocument, error) {
 	names := newProviderNames(c.service)
 	var used []uuid.UUID
-	for _, claim := range made.Claims {
+	for _, claim := range places.Claims {
 		used = slices.AppendSeq(used, maps.Keys(claim.Allocations))
 		if claim.Root != nil {
 			used = append(used, *claim.Root)
@@ -61,11 +61,11 @@ func (c *claimCall) document(ctx context.Context, made *client.ClaimedPlaces) (*
 	if err := names.load(ctx, used); err != nil {
 		return nil, err
 	}
-	document := &claimsDocument{Claims: []claimDocument{}, Query: made.Query, Candidate: made.Candidate}
+	document := &claimsDocument{Claims: []claimDocument{}, Query: places.Query, Candidate: places.Candidate}
 	if !c.inSteps {
-		document.Effort = &made.Effort
+		document.Effort = &places.Effort
 	}
-	for _, claim := range made.Claims {
+	for _, claim := range places.Claims {
 		document.Claims = append(document.Claims, c.documentOf(&claim, names))
 	}
 	return document, nil
@@ -107,8 +107,8 @@ func (c *claimCall) classRank(class string) int {
 }
 
 // print prints the result.
-func (c *claimCall) print(ctx context.Context, made *client.ClaimedPlaces) error {
-	document, err := c.document(ctx, made)
+func (c *claimCall) print(ctx context.Context, places *client.ClaimedPlaces) error {
+	document, err := c.document(ctx, places)
 	if err != nil {
 		return err
 	}

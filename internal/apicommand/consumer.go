@@ -107,16 +107,16 @@ func (q *consumerFlags) check(arguments []string, now time.Time) error {
 		}
 	}
 	q.filter.PageSize = pageSize(q.limit)
-	for _, one := range []struct {
+	for _, item := range []struct {
 		flag, text string
 		into       *time.Time
 	}{{"older-than", q.olderThan, &q.filter.CreatedBefore}, {"newer-than", q.newerThan, &q.filter.CreatedAfter}} {
-		if one.text == "" {
+		if item.text == "" {
 			continue
 		}
 		var ok bool
-		if *one.into, ok = timeOrAgo(one.text, now); !ok {
-			return frame.WrongFlag(one.flag, one.text, "is neither a duration nor a time with a zone", "write a duration such as 1h or a time such as 2026-11-20T10:00:00Z")
+		if *item.into, ok = timeOrAgo(item.text, now); !ok {
+			return frame.WrongFlag(item.flag, item.text, "is neither a duration nor a time with a zone", "write a duration such as 1h or a time such as 2026-11-20T10:00:00Z")
 		}
 	}
 	return nil
@@ -167,13 +167,13 @@ func consumerTable(consumers []client.ListedConsumer, withProviders bool) [][]st
 	}
 	table := [][]string{append(heading, "RESOURCES")}
 	for i := range consumers {
-		one := &consumers[i]
-		row := []string{one.UUID.String(), one.Type, one.ProjectID, one.UserID, secondsOf(one.CreatedAt)}
+		consumer := &consumers[i]
+		row := []string{consumer.UUID.String(), consumer.Type, consumer.ProjectID, consumer.UserID, secondsOf(consumer.CreatedAt)}
 		if !withProviders {
-			table = append(table, append(row, amountsText(one.Resources)))
+			table = append(table, append(row, amountsText(consumer.Resources)))
 			continue
 		}
-		for _, on := range one.Allocations {
+		for _, on := range consumer.Allocations {
 			table = append(table, append(row[:len(row):len(row)], on.Name, amountsText(on.Resources)))
 		}
 	}
@@ -186,8 +186,8 @@ func secondsOf(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:0
 // amountsText returns amounts as in VCPU=2 MEMORY_MB=4096.
 func amountsText(of client.ClassAmounts) string {
 	texts := make([]string, 0, len(of))
-	for _, one := range of {
-		texts = append(texts, fmt.Sprintf("%s=%d", one.Class, one.Amount))
+	for _, classAmount := range of {
+		texts = append(texts, fmt.Sprintf("%s=%d", classAmount.Class, classAmount.Amount))
 	}
 	return strings.Join(texts, " ")
 }
@@ -245,8 +245,8 @@ func showConsumer(ctx context.Context, f *frame.Frame, service *client.Client, f
 	}
 	table := [][]string{{"PROVIDER", "ROOT", "CLASS", "USED"}}
 	for _, on := range found.Allocations {
-		for _, one := range on.Resources {
-			table = append(table, []string{on.Name, names.known[on.Root], one.Class, fmt.Sprint(one.Amount)})
+		for _, resource := range on.Resources {
+			table = append(table, []string{on.Name, names.known[on.Root], resource.Class, fmt.Sprint(resource.Amount)})
 		}
 	}
 	return f.Printf("%s\n\n%s", terminal.Safe(text), strings.TrimSuffix(frame.LayOut(table), "\n"))

@@ -283,15 +283,15 @@ func explainList(ctx context.Context, f *frame.Frame, service *client.Client, fl
 	}
 	table := [][]string{{"LAST ASKED", "REQUESTS", "KIND", "REASON", "NEWEST REQUEST", "SUMMARY"}}
 	for i := range found {
-		one, id, summary := &found[i], "", ""
-		if len(one.RequestIDs) > 0 {
-			id = one.RequestIDs[0]
+		explanation, id, summary := &found[i], "", ""
+		if len(explanation.RequestIDs) > 0 {
+			id = explanation.RequestIDs[0]
 		}
-		if one.Summary != nil {
-			summary = *one.Summary
+		if explanation.Summary != nil {
+			summary = *explanation.Summary
 		}
 		table = append(table, []string{
-			one.LastAskedAt.UTC().Format(time.DateTime), fmt.Sprint(one.Requests), one.Kind, one.Reason, frame.OrDash(id), frame.OrDash(summary),
+			explanation.LastAskedAt.UTC().Format(time.DateTime), fmt.Sprint(explanation.Requests), explanation.Kind, explanation.Reason, frame.OrDash(id), frame.OrDash(summary),
 		})
 	}
 	noteLimit(f, "explanations", flags.filter.Limit, len(found))

@@ -54,21 +54,21 @@ func newHolderReader(service *client.Client) *holderReader {
 // find returns the consumers on the providers whose free capacity is too small. The text is complete without them, so
 // that an error becomes a note. stored is true for an explanation of an earlier time.
 func (r *holderReader) find(ctx context.Context, of *client.Explanation, stored bool) holders {
-	made := holders{now: stored}
+	result := holders{now: stored}
 	isNamed := func(tree api.ExplanationTree) bool { return tree.FreedBy.IsSpecified() }
 	if of == nil || of.Reason == fitsReason || slices.ContainsFunc(of.Nearest, isNamed) {
-		return made // nothing is missing, or the explanation says which consumers must go
+		return result // nothing is missing, or the explanation says which consumers must go
 	}
-	for _, one := range fullProviders(of) {
-		if r.load(ctx, one.provider); r.note != "" {
-			made.note = r.note
-			return made
+	for _, fullProvider := range fullProviders(of) {
+		if r.load(ctx, fullProvider.provider); r.note != "" {
+			result.note = r.note
+			return result
 		}
-		if one.hold(r.read[one.provider.UUID]); len(one.consumers) > 0 {
-			made.holdings = append(made.holdings, one)
+		if fullProvider.hold(r.read[fullProvider.provider.UUID]); len(fullProvider.consumers) > 0 {
+			result.holdings = append(result.holdings, fullProvider)
 		}
 	}
-	return made
+	return result
 }
 
 // load reads the allocations on a provider. One that does not exist any more has none.

@@ -73,21 +73,21 @@ func (e *explanationText) nearest(trees []api.ExplanationTree) {
 	}
 	e.section("NEAREST")
 	width := minNameWidth
-	for _, one := range trees {
-		width = max(width, len(one.Tree.Name)+2)
+	for _, tree := range trees {
+		width = max(width, len(tree.Tree.Name)+2)
 	}
-	for _, one := range trees {
+	for _, tree := range trees {
 		var missing []string
-		for i := range one.Missing {
-			missing = append(missing, explaintext.Missing(&one.Missing[i]))
+		for i := range tree.Missing {
+			missing = append(missing, explaintext.Missing(&tree.Missing[i]))
 		}
 		if len(missing) == 0 {
-			missing = append(missing, explaintext.FailedStage(one.Stage))
+			missing = append(missing, explaintext.FailedStage(tree.Stage))
 		}
 		text := strings.Join(missing, " and ")
-		if one.FreedBy.IsNull() {
+		if tree.FreedBy.IsNull() {
 			text += ", and would not fit even when empty"
 		}
-		e.wrap("  "+pad(one.Tree.Name, width), text)
+		e.wrap("  "+pad(tree.Tree.Name, width), text)
 	}
 }

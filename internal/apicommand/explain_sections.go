@@ -25,8 +25,8 @@ func (e *explanationText) freed(trees []api.ExplanationTree) {
 			hasHeading = true
 		}
 		e.wrap("  ", explaintext.Freed(tree.Tree.Name, &set))
-		for _, one := range set.Consumers {
-			e.wrap("    "+one.Consumer.String()+"  ", explaintext.Held(&one))
+		for _, consumer := range set.Consumers {
+			e.wrap("    "+consumer.Consumer.String()+"  ", explaintext.Held(&consumer))
 		}
 	}
 }
@@ -42,17 +42,17 @@ func (e *explanationText) held(by holders) {
 	}
 	e.section(heading)
 	name, amount := minNameWidth, 0
-	for _, one := range by.holdings {
-		name = max(name, len(one.provider.Name)+2)
-		amount = max(amount, len(fmt.Sprint(one.consumers[0].amount)))
+	for _, holding := range by.holdings {
+		name = max(name, len(holding.provider.Name)+2)
+		amount = max(amount, len(fmt.Sprint(holding.consumers[0].amount)))
 	}
-	for _, one := range by.holdings {
-		prefix := "  " + pad(one.provider.Name, name)
-		for _, each := range one.consumers {
-			e.addf("%s%*d %s  %s", prefix, amount, each.amount, one.class, each.consumer)
+	for _, holding := range by.holdings {
+		prefix := "  " + pad(holding.provider.Name, name)
+		for _, each := range holding.consumers {
+			e.addf("%s%*d %s  %s", prefix, amount, each.amount, holding.class, each.consumer)
 		}
-		if one.more > 0 {
-			e.addf("%s… and %d more", prefix, one.more)
+		if holding.more > 0 {
+			e.addf("%s… and %d more", prefix, holding.more)
 		}
 	}
 	if by.note != "" {
@@ -68,8 +68,8 @@ func (e *explanationText) changes(of *client.Explanation) {
 	}
 	e.section("WOULD FIT")
 	for i := range of.Relaxations {
-		one := &of.Relaxations[i]
-		e.wrap(fmt.Sprintf("%8s  ", found(one.Candidates, one.More)), explaintext.Change(one))
+		relaxation := &of.Relaxations[i]
+		e.wrap(fmt.Sprintf("%8s  ", found(relaxation.Candidates, relaxation.More)), explaintext.Change(relaxation))
 	}
 	if isCut {
 		e.addf("          The service had no time to try all changes.")
@@ -87,18 +87,18 @@ func (e *explanationText) items(all []api.ExplanationClaimItem) {
 	}
 	table := [][]string{{"PROVIDER", "CLASS", "AMOUNT", "FREE", "USED", "CAPACITY", "VERDICT"}}
 	for i := range all {
-		one := &all[i]
-		verdict := one.Verdict
-		if one.SoFar > 0 {
-			verdict += fmt.Sprintf(" (%d so far)", one.SoFar)
+		item := &all[i]
+		verdict := item.Verdict
+		if item.SoFar > 0 {
+			verdict += fmt.Sprintf(" (%d so far)", item.SoFar)
 		}
-		row := []string{one.Provider.Name, one.Class}
-		for _, number := range []int64{one.Amount, one.Free, one.Used, one.Capacity} {
+		row := []string{item.Provider.Name, item.Class}
+		for _, number := range []int64{item.Amount, item.Free, item.Used, item.Capacity} {
 			row = append(row, fmt.Sprint(number))
 		}
 		row = append(row, verdict)
 		if len(consumers) > 1 {
-			row = append(row, one.Consumer.String())
+			row = append(row, item.Consumer.String())
 		}
 		table = append(table, row)
 	}

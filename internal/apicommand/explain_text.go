@@ -80,11 +80,11 @@ func (e *explanationText) head(of *client.RecordedExplanation, asked string, now
 	if !strings.EqualFold(of.RequestID, asked) {
 		e.addf("Request %s", of.RequestID)
 	}
-	at := func(one time.Time) string {
-		if one = one.UTC(); one.Format(time.DateOnly) == now.UTC().Format(time.DateOnly) {
-			return one.Format(time.TimeOnly)
+	at := func(at time.Time) string {
+		if at = at.UTC(); at.Format(time.DateOnly) == now.UTC().Format(time.DateOnly) {
+			return at.Format(time.TimeOnly)
 		}
-		return one.Format(time.DateTime)
+		return at.Format(time.DateTime)
 	}
 	version := of.API + " " + of.Microversion
 	if of.Berth != nil {

@@ -35,14 +35,14 @@ func (t *treeFile) resolve(ctx context.Context, f *frame.Frame, names *fileNames
 	}
 	root := uuid.Nil
 	for i, provider := range t.Providers {
-		made, err := provider.wanted(ctx, names, current[i])
+		result, err := provider.wanted(ctx, names, current[i])
 		if err != nil {
 			return uuid.Nil, nil, err
 		}
-		wanted.Providers = append(wanted.Providers, made)
+		wanted.Providers = append(wanted.Providers, result)
 		switch {
-		case made.Parent == nil:
-			root = made.UUID
+		case result.Parent == nil:
+			root = result.UUID
 		case root == uuid.Nil && current[i] != nil:
 			root = current[i].RootProviderUUID
 		}
@@ -139,35 +139,35 @@ func (p *fileProvider) wanted(ctx context.Context, names *fileNames, current *ap
 	if err != nil {
 		return client.WantedProvider{}, err
 	}
-	made := client.WantedProvider{UUID: id, Name: p.Name, Generation: givenOf(p.Generation)}
+	provider := client.WantedProvider{UUID: id, Name: p.Name, Generation: givenOf(p.Generation)}
 	if current != nil {
-		if made.Name == "" {
-			made.Name = current.Name
+		if provider.Name == "" {
+			provider.Name = current.Name
 		}
 		if !p.Generation.IsSpecified() {
-			made.Generation = &current.Generation
+			provider.Generation = &current.Generation
 		}
 	}
 	switch parent := givenOf(p.Parent); {
 	case parent != nil:
 		id, err := names.id(ctx, *parent)
 		if err != nil {
-			return made, err
+			return provider, err
 		}
-		made.Parent = &id
+		provider.Parent = &id
 	case !p.Parent.IsSpecified() && current != nil:
-		made.Parent = current.ParentProviderUUID
+		provider.Parent = current.ParentProviderUUID
 	}
 	if p.Inventories != nil {
-		made.Inventories = *p.Inventories
+		provider.Inventories = *p.Inventories
 	}
 	if p.Traits != nil {
-		made.Traits = *p.Traits
+		provider.Traits = *p.Traits
 	}
 	if p.Aggregates != nil {
-		made.Aggregates = *p.Aggregates
+		provider.Aggregates = *p.Aggregates
 	}
-	return made, nil
+	return provider, nil
 }
 
 // givenOf returns a pointer to a value; nil for null or a value that is left out.

@@ -21,28 +21,28 @@ import (
 // consumersOfShown returns the consumers of a tree that the service has shown: first those that use the tree, then those
 // that use only sharing providers.
 func consumersOfShown(tree *client.ShownTree) []draw.Consumer {
-	made := make([]draw.Consumer, 0, len(tree.Consumers))
+	consumers := make([]draw.Consumer, 0, len(tree.Consumers))
 	for id, consumer := range tree.Consumers {
 		names := make(map[uuid.UUID]string, len(consumer.Places))
 		for provider, place := range consumer.Places {
 			names[provider] = place.Name
 		}
-		one := drawnConsumer(id, &consumer.Consumer, names)
-		one.SharingOnly = consumer.SharingOnly
-		made = append(made, one)
+		item := drawnConsumer(id, &consumer.Consumer, names)
+		item.SharingOnly = consumer.SharingOnly
+		consumers = append(consumers, item)
 	}
-	sortConsumers(made)
-	return made
+	sortConsumers(consumers)
+	return consumers
 }
 
 // drawnConsumer returns a consumer with its allocations in the order of the names of their providers.
 func drawnConsumer(id uuid.UUID, record *client.Consumer, names map[uuid.UUID]string) draw.Consumer {
-	one := draw.Consumer{UUID: id, Type: record.Type, ProjectID: record.ProjectID, UserID: record.UserID, Generation: record.Generation}
+	consumer := draw.Consumer{UUID: id, Type: record.Type, ProjectID: record.ProjectID, UserID: record.UserID, Generation: record.Generation}
 	for _, provider := range sortedIDs(record.Allocations) {
-		one.Allocations = append(one.Allocations, draw.ConsumerAllocation{Provider: provider, Name: names[provider], Resources: record.Allocations[provider]})
+		consumer.Allocations = append(consumer.Allocations, draw.ConsumerAllocation{Provider: provider, Name: names[provider], Resources: record.Allocations[provider]})
 	}
-	slices.SortStableFunc(one.Allocations, func(x, y draw.ConsumerAllocation) int { return draw.CompareNames(x.Name, y.Name) })
-	return one
+	slices.SortStableFunc(consumer.Allocations, func(x, y draw.ConsumerAllocation) int { return draw.CompareNames(x.Name, y.Name) })
+	return consumer
 }
 
 func sortConsumers(all []draw.Consumer) {
@@ -77,7 +77,7 @@ func (r *TreeReader) consumers(ctx context.Context, members []api.Provider) (map
 			ids[id] = true
 		}
 	}
-	made := []draw.Consumer{}
+	result := []draw.Consumer{}
 	for id := range ids {
 		record, err := r.Service.AllocationList(ctx, id)
 		if err != nil {
@@ -89,10 +89,10 @@ func (r *TreeReader) consumers(ctx context.Context, members []api.Provider) (map
 		if err := names.load(ctx, slices.Collect(maps.Keys(record.Allocations))); err != nil {
 			return nil, err
 		}
-		made = append(made, drawnConsumer(id, record, names.known))
+		result = append(result, drawnConsumer(id, record, names.known))
 	}
-	sortConsumers(made)
-	return map[uuid.UUID][]draw.Consumer{members[0].RootProviderUUID: made}, nil
+	sortConsumers(result)
+	return map[uuid.UUID][]draw.Consumer{members[0].RootProviderUUID: result}, nil
 }
 
 // printConsumers prints the consumers of a tree as a table below its drawing, with a row for each of their providers.
@@ -102,14 +102,14 @@ func printConsumers(out io.Writer, consumers []draw.Consumer) error {
 		return err
 	}
 	table := [][]string{{"CONSUMER", "TYPE", "PROJECT", "USER", "PROVIDER", "RESOURCES"}}
-	for _, one := range consumers {
-		leading := []string{one.UUID.String(), frame.OrDash(one.Type), frame.OrDash(one.ProjectID), frame.OrDash(one.UserID)}
-		for i, on := range one.Allocations {
+	for _, consumer := range consumers {
+		leading := []string{consumer.UUID.String(), frame.OrDash(consumer.Type), frame.OrDash(consumer.ProjectID), frame.OrDash(consumer.UserID)}
+		for i, on := range consumer.Allocations {
 			note := ""
 			switch {
 			case i > 0:
 				leading = make([]string, len(leading)) // a repeated consumer is harder to read
-			case one.SharingOnly:
+			case consumer.SharingOnly:
 				note = "sharing only"
 			}
 			name := cmp.Or(on.Name, on.Provider.String())

@@ -40,13 +40,13 @@ func (r *TreeReader) shown(ctx context.Context, members []api.Provider) (tree dr
 		r.Progress.step()
 	}
 	for i := range found.Providers {
-		one := &found.Providers[i]
-		if !listed[one.UUID] {
+		provider := &found.Providers[i]
+		if !listed[provider.UUID] {
 			continue
 		}
-		tree.Nodes = append(tree.Nodes, one.Node)
+		tree.Nodes = append(tree.Nodes, provider.Node)
 		if r.Usages {
-			tree.Usages[one.UUID] = one.Usages
+			tree.Usages[provider.UUID] = provider.Usages
 		}
 	}
 	if r.Consumers && found.Consumers != nil {

@@ -23,10 +23,10 @@ const maxSocketPath = 107
 func addresses(field *string) setting.Reader {
 	return setting.Reader{Kind: "addresses", Read: func(text string) *frame.Rule {
 		list := setting.SplitList(text)
-		for _, one := range list {
-			if broken := listenAddress(one); broken != nil {
+		for _, text := range list {
+			if broken := listenAddress(text); broken != nil {
 				if len(list) > 1 {
-					broken.Broken = fmt.Sprintf("holds %q, which %s", one, broken.Broken)
+					broken.Broken = fmt.Sprintf("holds %q, which %s", text, broken.Broken)
 				}
 				return broken
 			}
@@ -53,8 +53,8 @@ func listenAddress(text string) *frame.Rule {
 // isLocal reports whether only this host can reach the listen addresses: all are loopback
 // addresses or Unix sockets.
 func isLocal(listen string) bool {
-	for _, one := range setting.SplitList(listen) {
-		if !strings.HasPrefix(one, UnixPrefix) && !setting.IsLoopback(one) {
+	for _, text := range setting.SplitList(listen) {
+		if !strings.HasPrefix(text, UnixPrefix) && !setting.IsLoopback(text) {
 			return false
 		}
 	}

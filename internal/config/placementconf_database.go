@@ -95,17 +95,17 @@ func dialectName(dialect string) string {
 func postgresURL(rest string) (string, *frame.Rule) {
 	user, password, hasUser, rest := cutUser(rest)
 	rest, query, _ := strings.Cut(rest, "?")
-	made := url.URL{Scheme: "postgres"}
+	address := url.URL{Scheme: "postgres"}
 	if hasUser {
-		made.User = url.User(unescape(user))
+		address.User = url.User(unescape(user))
 		if password != "" {
-			made.User = url.UserPassword(unescape(user), unescape(password))
+			address.User = url.UserPassword(unescape(user), unescape(password))
 		}
 	}
 	host, name, _ := strings.Cut(rest, "/")
-	made.Host = host
+	address.Host = host
 	if name != "" {
-		made.Path = "/" + name
+		address.Path = "/" + name
 	}
 	values, err := url.ParseQuery(query)
 	if err != nil {
@@ -125,8 +125,8 @@ func postgresURL(rest string) (string, *frame.Rule) {
 	if hosts := values["host"]; len(hosts) > 0 {
 		manyHosts(values, hosts)
 	}
-	made.RawQuery = values.Encode()
-	return made.String(), nil
+	address.RawQuery = values.Encode()
+	return address.String(), nil
 }
 
 // manyHosts converts ?host=a:1&host=b:2 to the form of libpq: ?host=a,b&port=1,2.

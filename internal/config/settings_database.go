@@ -139,12 +139,12 @@ type connectionBudget struct {
 
 // ConnectionBudget returns the maximum number of sessions of a server with these settings.
 func (s *Settings) ConnectionBudget() connectionBudget {
-	made := connectionBudget{Pool: s.DBMaxConnections, Metrics: 2, Explanations: 1, migrations: 3}
+	budget := connectionBudget{Pool: s.DBMaxConnections, Metrics: 2, Explanations: 1, migrations: 3}
 	if s.BaremetalBackend != BaremetalOff {
-		made.Listen = 2    // its conductor, and clients that wait for allocations
-		made.Conductor = 2 // heartbeats and takeover
+		budget.Listen = 2    // its conductor, and clients that wait for allocations
+		budget.Conductor = 2 // heartbeats and takeover
 	}
-	return made
+	return budget
 }
 
 // Total returns the maximum number of concurrent sessions. Migrations end before the server opens

@@ -174,9 +174,9 @@ func tokenFormats(field *[]string) setting.Reader {
 
 // secret returns a reader of a text that is never printed.
 func secret(field *string) setting.Reader {
-	made := setting.Text(field)
-	made.Secret = true
-	return made
+	reader := setting.Text(field)
+	reader.Secret = true
+	return reader
 }
 
 // names returns a reader of a comma-separated list of names.

@@ -98,15 +98,15 @@ func defaultSearches() string { return strconv.Itoa(max(2, runtime.GOMAXPROCS(0)
 func networks(field *[]netip.Prefix) setting.Reader {
 	return setting.Reader{Kind: "networks", Read: func(text string) *frame.Rule {
 		var list []netip.Prefix
-		for _, one := range setting.SplitList(text) {
-			network, err := netip.ParsePrefix(one)
-			if !strings.Contains(one, "/") {
+		for _, item := range setting.SplitList(text) {
+			network, err := netip.ParsePrefix(item)
+			if !strings.Contains(item, "/") {
 				var single netip.Addr
-				single, err = netip.ParseAddr(one)
+				single, err = netip.ParseAddr(item)
 				network = netip.PrefixFrom(single, single.BitLen())
 			}
 			if err != nil || network.Addr().Zone() != "" {
-				return &frame.Rule{Broken: "holds " + one + ", which is not a network", Remedy: "write addresses or networks such as 192.0.2.7,10.0.0.0/8,fd00::/8"}
+				return &frame.Rule{Broken: "holds " + item + ", which is not a network", Remedy: "write addresses or networks such as 192.0.2.7,10.0.0.0/8,fd00::/8"}
 			}
 			list = append(list, network.Masked())
 		}

@@ -31,14 +31,14 @@ func (s *replicaSettings) table() []setting.Setting {
 func connections(field *[]string) setting.Reader {
 	return setting.Reader{Kind: "URLs", Secret: true, Mask: maskPasswords, Read: func(text string) *frame.Rule {
 		*field = nil
-		for _, one := range splitURLs(text) {
-			if _, err := pgx.ParseConfig(one); err != nil {
+		for _, splitURL := range splitURLs(text) {
+			if _, err := pgx.ParseConfig(splitURL); err != nil {
 				return &frame.Rule{
-					Broken: "contains an invalid connection string" + harmlessReason(one, err),
+					Broken: "contains an invalid connection string" + harmlessReason(splitURL, err),
 					Remedy: "write postgres://user:password@host:5432/name, with commas between several, and characters such as @ / : ? % , percent-encoded in the password",
 				}
 			}
-			*field = append(*field, one)
+			*field = append(*field, splitURL)
 		}
 		return nil
 	}}
@@ -63,8 +63,8 @@ func splitURLs(text string) []string {
 
 func maskPasswords(text string) string {
 	urls := splitURLs(text)
-	for i, one := range urls {
-		urls[i] = MaskPassword(one)
+	for i, url := range urls {
+		urls[i] = MaskPassword(url)
 	}
 	return strings.Join(urls, ",")
 }

@@ -70,8 +70,8 @@ func inOwnWords(c *cobra.Command, service *client.Client, err error, arguments [
 // suggestions returns the similar names that an error of berth 1.2 has, and whether it has any.
 func suggestions(of *client.Explanation) (names []string, has bool) {
 	if of != nil {
-		for _, one := range of.Conflicts {
-			names = append(names, one.Similar...)
+		for _, conflict := range of.Conflicts {
+			names = append(names, conflict.Similar...)
 		}
 	}
 	return names, len(names) > 0

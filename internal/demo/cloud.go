@@ -38,14 +38,14 @@ type tree struct {
 
 // provider adds a provider with its traits and inventories; "" as parent makes the root.
 func (t *tree) provider(name, parent string, inventories client.Inventories, traits ...string) *client.WantedProvider {
-	made := client.WantedProvider{UUID: id("provider", name), Name: name, Inventories: inventories, Traits: append([]string{Trait}, traits...)}
+	result := client.WantedProvider{UUID: id("provider", name), Name: name, Inventories: inventories, Traits: append([]string{Trait}, traits...)}
 	if parent == "" {
-		t.root = made.UUID
+		t.root = result.UUID
 	} else {
 		above := id("provider", parent)
-		made.Parent = &above
+		result.Parent = &above
 	}
-	t.Providers = append(t.Providers, made)
+	t.Providers = append(t.Providers, result)
 	return &t.Providers[len(t.Providers)-1]
 }
 
@@ -178,8 +178,8 @@ func gpuHost(number int, random *rand.Rand) tree {
 // customTraits returns the custom traits of trees, sorted.
 func customTraits(of []tree) []string {
 	var custom []string
-	for _, one := range of {
-		for _, provider := range one.Providers {
+	for _, tree := range of {
+		for _, provider := range tree.Providers {
 			for _, trait := range provider.Traits {
 				if strings.HasPrefix(trait, "CUSTOM_") {
 					custom = append(custom, trait)

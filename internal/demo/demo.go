@@ -58,10 +58,10 @@ func Load(ctx context.Context, service *client.Client, options Options) (Summary
 		return sum, err
 	}
 	all := trees(options.Hosts)
-	for _, one := range all {
+	for _, tree := range all {
 		sum.Trees++
-		sum.Providers += len(one.Providers)
-		sum.Consumers += len(one.Consumers)
+		sum.Providers += len(tree.Providers)
+		sum.Consumers += len(tree.Consumers)
 	}
 	progress := counter{tell: options.Progress, parallel: options.Parallel}
 	// The pools first: consumers of hosts use them.

@@ -49,9 +49,9 @@ func loadMachines(ctx context.Context, service *baremetal.Client, progress *coun
 	}
 	sum.Nodes = len(machines)
 	for _, request := range requests {
-		made := id("allocation", request.Name)
-		request.UUID = &made
-		if _, err := service.NodeAllocationShow(ctx, made.String()); !errors.Is(err, client.ErrNotFound) {
+		result := id("allocation", request.Name)
+		request.UUID = &result
+		if _, err := service.NodeAllocationShow(ctx, result.String()); !errors.Is(err, client.ErrNotFound) {
 			if err != nil {
 				return err
 			}
@@ -62,7 +62,7 @@ func loadMachines(ctx context.Context, service *baremetal.Client, progress *coun
 		}
 		// A failed one is wanted, too.
 		var failed *baremetal.StateError
-		if _, err := service.WaitForAllocation(ctx, made.String(), func(baremetal.Allocation) {}); err != nil && !errors.As(err, &failed) {
+		if _, err := service.WaitForAllocation(ctx, result.String(), func(baremetal.Allocation) {}); err != nil && !errors.As(err, &failed) {
 			return err
 		}
 	}
@@ -72,34 +72,34 @@ func loadMachines(ctx context.Context, service *baremetal.Client, progress *coun
 
 // load creates a node that does not exist and brings it to its state.
 func (m machine) load(ctx context.Context, service *baremetal.Client) error {
-	made := id("node", m.name)
-	if _, err := service.NodeShow(ctx, made.String()); !errors.Is(err, client.ErrNotFound) {
+	result := id("node", m.name)
+	if _, err := service.NodeShow(ctx, result.String()); !errors.Is(err, client.ErrNotFound) {
 		return err
 	}
 	if _, err := service.NodeCreate(ctx, baremetal.NewNode{
-		UUID: &made, Name: m.name, Driver: "fake-hardware", ResourceClass: m.class, Extra: map[string]any{Trait: true},
+		UUID: &result, Name: m.name, Driver: "fake-hardware", ResourceClass: m.class, Extra: map[string]any{Trait: true},
 		Description: "sample data of berth demo", Properties: map[string]any{"cpus": 64, "memory_mb": 524_288, "cpu_arch": "x86_64"},
 	}); err != nil {
 		return fmt.Errorf("node %s: %w", m.name, err)
 	}
 	for _, verb := range m.verbs {
-		if err := service.NodeProvision(ctx, made.String(), verb); err != nil {
+		if err := service.NodeProvision(ctx, result.String(), verb); err != nil {
 			return fmt.Errorf("node %s: %w", m.name, err)
 		}
-		if _, err := service.WaitForNode(ctx, made.String(), stable[verb], func(baremetal.Node) {}); err != nil {
+		if _, err := service.WaitForNode(ctx, result.String(), stable[verb], func(baremetal.Node) {}); err != nil {
 			return fmt.Errorf("node %s: %w", m.name, err)
 		}
 	}
 	if m.maintenance != "" {
-		return service.NodeMaintenanceSet(ctx, made.String(), m.maintenance)
+		return service.NodeMaintenanceSet(ctx, result.String(), m.maintenance)
 	}
 	return nil
 }
 
 // removeMachines deletes the node allocations and nodes of the cloud. Nodes have their UUIDs from this package.
 func removeMachines(ctx context.Context, service *baremetal.Client, progress *counter) error {
-	drop := func(remove func(context.Context, string) error, made uuid.UUID) error {
-		if err := remove(ctx, made.String()); err != nil && !errors.Is(err, client.ErrNotFound) {
+	drop := func(remove func(context.Context, string) error, result uuid.UUID) error {
+		if err := remove(ctx, result.String()); err != nil && !errors.Is(err, client.ErrNotFound) {
 			return err
 		}
 		return nil
@@ -110,12 +110,12 @@ func removeMachines(ctx context.Context, service *baremetal.Client, progress *co
 		}
 	}
 	return progress.each(ctx, "nodes", len(machines), func(ctx context.Context, i int) error {
-		made := id("node", machines[i].name)
+		result := id("node", machines[i].name)
 		if machines[i].maintenance != "" {
-			if err := drop(service.NodeMaintenanceUnset, made); err != nil {
+			if err := drop(service.NodeMaintenanceUnset, result); err != nil {
 				return err
 			}
 		}
-		return drop(service.NodeDelete, made)
+		return drop(service.NodeDelete, result)
 	})
 }

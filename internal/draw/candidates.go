@@ -29,12 +29,12 @@ type Candidate struct {
 // with the key first takes the place of the one that it is the same as.
 func Candidates(found api.Candidates, first string) (all []*Candidate) {
 	byUse := map[string]int{}
-	for _, one := range found.AllocationRequests {
-		c := &Candidate{Candidate: one, of: found.ProviderSummaries}
+	for _, allocationRequest := range found.AllocationRequests {
+		c := &Candidate{Candidate: allocationRequest, of: found.ProviderSummaries}
 		c.findRoot()
 		whole, parts := fnv.New32a(), []string{}
 		for _, id := range c.Used() {
-			amounts := fmt.Sprint(one.Allocations[id.String()].Resources)
+			amounts := fmt.Sprint(allocationRequest.Allocations[id.String()].Resources)
 			fmt.Fprint(whole, id, amounts)
 			if !c.IsShared(id) {
 				amounts += id.String()
@@ -62,8 +62,8 @@ func Candidates(found api.Candidates, first string) (all []*Candidate) {
 // SingleRoot returns the root of the tree that all candidates of an answer are of; false if they are of several trees, or
 // there are none.
 func SingleRoot(found api.Candidates) (root uuid.UUID, isSingle bool) {
-	for i, one := range found.AllocationRequests {
-		c := &Candidate{Candidate: one, of: found.ProviderSummaries}
+	for i, allocationRequest := range found.AllocationRequests {
+		c := &Candidate{Candidate: allocationRequest, of: found.ProviderSummaries}
 		if c.findRoot(); i > 0 && c.Root != root {
 			return uuid.Nil, false
 		}
@@ -151,16 +151,16 @@ func (c *Candidate) Rows(suffixes []string, amounts map[string]map[string]int64,
 
 // row returns the row of a provider. What the groups with a suffix do not ask for is of the group without one.
 func (c *Candidate) row(id uuid.UUID, depth int, suffixes []string, amounts map[string]map[string]int64) CandidateRow {
-	made := CandidateRow{UUID: id, Depth: depth, Uses: map[string]CandidateUse{}}
+	result := CandidateRow{UUID: id, Depth: depth, Uses: map[string]CandidateUse{}}
 	for _, suffix := range suffixes {
 		if slices.Contains(c.Mappings[suffix], id) {
-			made.Groups = append(made.Groups, suffix)
+			result.Groups = append(result.Groups, suffix)
 		}
 	}
 	for class, taken := range c.Allocations[id.String()].Resources {
 		has := c.of[id.String()].Resources[class]
 		use := CandidateUse{Used: has.Used, Capacity: int64(min(has.Capacity, 1<<62)), Taken: taken}
-		for _, suffix := range made.Groups {
+		for _, suffix := range result.Groups {
 			if part := min(amounts[suffix][class], taken); suffix != "" && part > 0 {
 				use.Parts = append(use.Parts, GroupPart{suffix, part})
 				taken -= part
@@ -169,9 +169,9 @@ func (c *Candidate) row(id uuid.UUID, depth int, suffixes []string, amounts map[
 		if taken > 0 {
 			use.Parts = append(use.Parts, GroupPart{"", taken})
 		}
-		made.Uses[class] = use
+		result.Uses[class] = use
 	}
-	return made
+	return result
 }
 
 // GroupKind returns the kind of the pieces of a group, by its index in a query.

@@ -152,24 +152,24 @@ func (d *difference) name(id uuid.UUID, before bool) string {
 // inventories draws the changed inventories of a provider.
 func (d *difference) inventories(b *treeNode, change *ProviderChange, body line) {
 	column := 0
-	for _, one := range change.Inventories {
-		column = max(column, body.cells()+gutterCells+terminal.Cells(d.safe(one.Class))+2)
+	for _, inventory := range change.Inventories {
+		column = max(column, body.cells()+gutterCells+terminal.Cells(d.safe(inventory.Class))+2)
 	}
-	for _, one := range change.Inventories {
-		m := markOf(one.Change)
-		start := m.gutter(body).with(span{d.safe(one.Class), m.paint}).padTo(column)
+	for _, inventory := range change.Inventories {
+		m := markOf(inventory.Change)
+		start := m.gutter(body).with(span{d.safe(inventory.Class), m.paint}).padTo(column)
 		var items []string
-		switch one.Change {
+		switch inventory.Change {
 		case Changed:
-			for _, f := range one.Fields {
+			for _, f := range inventory.Fields {
 				items = append(items, d.field(f))
 			}
 		default:
-			record, kept := b.Inventories[one.Class]
-			if one.Change == Removed || !kept {
-				record = d.old[b.UUID].Inventories[one.Class]
+			record, kept := b.Inventories[inventory.Class]
+			if inventory.Change == Removed || !kept {
+				record = d.old[b.UUID].Inventories[inventory.Class]
 			}
-			h := inventoryUsage{class: one.Class, record: record}
+			h := inventoryUsage{class: inventory.Class, record: record}
 			items = append([]string{strconv.FormatInt(h.total(), 10)}, h.notes()...)
 			if h.readable() != "" {
 				items = append([]string{items[0] + " " + items[1]}, items[2:]...)

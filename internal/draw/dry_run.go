@@ -122,11 +122,11 @@ func namesOf(changed *api.StateChange) []NameChange {
 	var changes []NameChange
 	for kind, names := range map[string]map[string]api.NameChange{"resource class": changed.ResourceClasses, "trait": changed.Traits} {
 		for name, change := range names {
-			made := NameChange{Change: Added, Kind: kind, Name: name}
+			nameChange := NameChange{Change: Added, Kind: kind, Name: name}
 			if change.After == nil {
-				made.Change = Removed
+				nameChange.Change = Removed
 			}
-			changes = append(changes, made)
+			changes = append(changes, nameChange)
 		}
 	}
 	slices.SortFunc(changes, func(a, b NameChange) int { return strings.Compare(a.Kind+" "+a.Name, b.Kind+" "+b.Name) })

@@ -55,11 +55,11 @@ type (
 func JSON(w io.Writer, forest Forest) error {
 	document := forestDocument{Trees: []providerDocument{}}
 	for _, tree := range forest.trees() {
-		one := tree.document()
+		providerDocument := tree.document()
 		if consumers, known := forest.Consumers[tree.UUID]; known {
-			one.Consumers = consumerDocuments(consumers)
+			providerDocument.Consumers = consumerDocuments(consumers)
 		}
-		document.Trees = append(document.Trees, one)
+		document.Trees = append(document.Trees, providerDocument)
 	}
 	return terminal.WriteJSON(w, document)
 }
@@ -75,14 +75,14 @@ func (b *treeNode) document() providerDocument {
 		Traits: append([]string{}, sorted(b.Traits)...), Aggregates: append([]uuid.UUID{}, sortedIDs(b.Aggregates)...),
 	}
 	for _, h := range b.inventoryUsages() {
-		one := inventoryDocument{
+		item := inventoryDocument{
 			Total: h.record.Total, Reserved: h.record.Reserved, MinUnit: h.record.MinUnit, MaxUnit: h.record.MaxUnit,
 			StepSize: h.record.StepSize, AllocationRatio: h.record.AllocationRatio, Capacity: h.capacity(),
 		}
 		if h.counted {
-			one.Used = &h.used
+			item.Used = &h.used
 		}
-		document.Inventories[h.class] = one
+		document.Inventories[h.class] = item
 	}
 	for _, child := range b.children {
 		document.Children = append(document.Children, child.document())
@@ -92,16 +92,16 @@ func (b *treeNode) document() providerDocument {
 
 // consumerDocuments returns the documents of the consumers of a tree.
 func consumerDocuments(consumers []Consumer) *[]consumerDocument {
-	made := make([]consumerDocument, 0, len(consumers))
-	for _, one := range consumers {
+	documents := make([]consumerDocument, 0, len(consumers))
+	for _, consumer := range consumers {
 		document := consumerDocument{
-			UUID: one.UUID, Type: one.Type, ProjectID: one.ProjectID, UserID: one.UserID, Generation: one.Generation,
-			SharingOnly: one.SharingOnly, Allocations: map[uuid.UUID]allocationDocument{},
+			UUID: consumer.UUID, Type: consumer.Type, ProjectID: consumer.ProjectID, UserID: consumer.UserID, Generation: consumer.Generation,
+			SharingOnly: consumer.SharingOnly, Allocations: map[uuid.UUID]allocationDocument{},
 		}
-		for _, on := range one.Allocations {
+		for _, on := range consumer.Allocations {
 			document.Allocations[on.Provider] = allocationDocument{on.Name, on.Resources}
 		}
-		made = append(made, document)
+		documents = append(documents, document)
 	}
-	return &made
+	return &documents
 }

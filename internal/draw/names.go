@@ -54,9 +54,9 @@ func (d *difference) resourceNames(first bool) {
 	if !first {
 		d.put(nil)
 	}
-	for _, one := range d.sortedNames() {
-		m := markOf(one.Change)
-		d.put(m.gutter(line{{one.Kind + " " + d.safe(one.Name), m.paint}}))
+	for _, sortedName := range d.sortedNames() {
+		m := markOf(sortedName.Change)
+		d.put(m.gutter(line{{sortedName.Kind + " " + d.safe(sortedName.Name), m.paint}}))
 	}
 }
 
@@ -69,10 +69,10 @@ func (c *Changes) sortedNames() []NameChange {
 // summaryOfNames returns the number of changed names of each kind, for example "1 resource class added".
 func (c *Changes) summaryOfNames() []string {
 	var parts []string
-	for _, kind := range []struct{ one, many string }{{"resource class", "resource classes"}, {"trait", "traits"}} {
+	for _, kind := range []struct{ name, plural string }{{"resource class", "resource classes"}, {"trait", "traits"}} {
 		counts := map[string]int{}
 		for _, name := range c.Names {
-			if name.Kind == kind.one {
+			if name.Kind == kind.name {
 				counts[name.Change]++
 			}
 		}
@@ -84,9 +84,9 @@ func (c *Changes) summaryOfNames() []string {
 			case len(texts) > 0:
 				texts = append(texts, count(n)+" "+change)
 			case n == 1:
-				texts = append(texts, "1 "+kind.one+" "+change)
+				texts = append(texts, "1 "+kind.name+" "+change)
 			default:
-				texts = append(texts, count(n)+" "+kind.many+" "+change)
+				texts = append(texts, count(n)+" "+kind.plural+" "+change)
 			}
 		}
 		if len(texts) > 0 {

@@ -199,8 +199,8 @@ func Freed(tree string, of *api.ExplanationFreedSet) string {
 // Held lists what a consumer holds.
 func Held(of *api.ExplanationFreedConsumer) string {
 	texts := make([]string, len(of.Allocations))
-	for i, one := range of.Allocations {
-		texts[i] = fmt.Sprintf("%d %s of %s", one.Amount, one.Class, one.Provider.Name)
+	for i, allocation := range of.Allocations {
+		texts[i] = fmt.Sprintf("%d %s of %s", allocation.Amount, allocation.Class, allocation.Provider.Name)
 	}
 	return strings.Join(texts, ", ")
 }

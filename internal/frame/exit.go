@@ -108,7 +108,7 @@ func (f *Frame) printMistakes(wrong InputErrors) {
 		return
 	}
 	fmt.Fprintf(f.Stderr, "berth: %d settings are invalid:\n", len(wrong))
-	for _, one := range wrong {
-		fmt.Fprintf(f.Stderr, "  %v\n", one)
+	for _, err := range wrong {
+		fmt.Fprintf(f.Stderr, "  %v\n", err)
 	}
 }

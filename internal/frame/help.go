@@ -218,9 +218,9 @@ func describe(flags *pflag.FlagSet, width int, wanted func(*pflag.Flag) bool) st
 		if flag.Hidden || !wanted(flag) {
 			return
 		}
-		one := pflag.NewFlagSet("", pflag.ContinueOnError)
-		one.AddFlag(flag)
-		line := strings.TrimRight(one.FlagUsages(), "\n")
+		flagSet := pflag.NewFlagSet("", pflag.ContinueOnError)
+		flagSet.AddFlag(flag)
+		line := strings.TrimRight(flagSet.FlagUsages(), "\n")
 		head := strings.TrimLeft(line, " ")
 		margin := line[:len(line)-len(head)]
 		head, text, _ := strings.Cut(head, "   ")

@@ -145,8 +145,8 @@ func readNested(outer string, messages []string) ([]Nested, error) {
 		if logged.SQL == outer {
 			continue
 		}
-		var one Measured
-		if _, err := one.measure(logged.Plan); err != nil {
+		var measurement Measured
+		if _, err := measurement.measure(logged.Plan); err != nil {
 			return nil, err
 		}
 		at := slices.IndexFunc(found, func(n Nested) bool { return n.SQL == logged.SQL })
@@ -154,26 +154,26 @@ func readNested(outer string, messages []string) ([]Nested, error) {
 			found = append(found, Nested{Name: nameOf(logged.SQL), SQL: logged.SQL})
 			at = len(found) - 1
 		}
-		found[at].add(one)
+		found[at].add(measurement)
 	}
 	return found, nil
 }
 
 // add adds the cost of one call.
-func (n *Nested) add(one Measured) {
+func (n *Nested) add(measurement Measured) {
 	n.Calls++
-	n.Time += one.Time
-	n.Rows += one.Rows
-	n.Buffers.Hit += one.Buffers.Hit
-	n.Buffers.Read += one.Buffers.Read
-	n.Buffers.Dirtied += one.Buffers.Dirtied
-	for _, hint := range one.Hints {
+	n.Time += measurement.Time
+	n.Rows += measurement.Rows
+	n.Buffers.Hit += measurement.Buffers.Hit
+	n.Buffers.Read += measurement.Buffers.Read
+	n.Buffers.Dirtied += measurement.Buffers.Dirtied
+	for _, hint := range measurement.Hints {
 		if !slices.Contains(n.Hints, hint) {
 			n.Hints = append(n.Hints, hint)
 		}
 	}
-	if n.Plan == nil || one.Time > n.slowest {
-		n.slowest, n.Plan, n.Slowest = one.Time, one.Plan, one.Slowest
+	if n.Plan == nil || measurement.Time > n.slowest {
+		n.slowest, n.Plan, n.Slowest = measurement.Time, measurement.Plan, measurement.Slowest
 	}
 }
 

@@ -12,14 +12,14 @@ import (
 // Check returns an error for parameters that a form cannot show, for amounts that are no numbers, and for a query without
 // resources. The service checks the rest.
 func (q *Question) Check() error {
-	for _, one := range q.Text {
-		return fmt.Errorf("%q is not a parameter of a query, or has a value that it cannot have", one.String())
+	for _, parameter := range q.Text {
+		return fmt.Errorf("%q is not a parameter of a query, or has a value that it cannot have", parameter.String())
 	}
 	asks := false
 	for _, suffix := range q.Suffixes {
-		for _, one := range q.Amounts(suffix) {
-			if n, err := strconv.ParseInt(one.Amount, 10, 64); err != nil || n < 1 {
-				return fmt.Errorf("%q is not an amount of %s", one.Amount, one.Class)
+		for _, amount := range q.Amounts(suffix) {
+			if n, err := strconv.ParseInt(amount.Amount, 10, 64); err != nil || n < 1 {
+				return fmt.Errorf("%q is not an amount of %s", amount.Amount, amount.Class)
 			}
 			asks = true
 		}
@@ -49,19 +49,19 @@ func (q *Question) Candidates() client.CandidateQuery {
 	list := func(name string) []string {
 		return strings.FieldsFunc(first(name), func(r rune) bool { return r == ',' })
 	}
-	made := client.CandidateQuery{
+	query := client.CandidateQuery{
 		Resources: first("resources"), Required: q.Values["required"], MemberOf: q.Values["member_of"], InTree: first("in_tree"),
 		RootRequired: first("root_required"), RootMemberOf: q.Values["root_member_of"], SameSubtree: q.Values["same_subtree"],
 		GroupPolicy: first("group_policy"), NotInTree: list("not_in_tree"), CanSplit: list("can_split"),
 	}
 	for _, suffixes := range q.Values["isolate"] {
-		made.Isolate = append(made.Isolate, strings.Split(suffixes, ","))
+		query.Isolate = append(query.Isolate, strings.Split(suffixes, ","))
 	}
 	for _, suffix := range q.Suffixes[1:] {
-		made.Groups = append(made.Groups, client.GroupQuery{
+		query.Groups = append(query.Groups, client.GroupQuery{
 			Suffix: suffix, Resources: first("resources" + suffix), InTree: first("in_tree" + suffix),
 			Required: q.Values["required"+suffix], MemberOf: q.Values["member_of"+suffix],
 		})
 	}
-	return made
+	return query
 }

@@ -36,8 +36,8 @@ func (p Parameter) String() string {
 // Encode returns a query string in the order of the parameters.
 func Encode(all []Parameter) string {
 	texts := make([]string, len(all))
-	for i, one := range all {
-		texts[i] = one.String()
+	for i, parameter := range all {
+		texts[i] = parameter.String()
 	}
 	return strings.Join(texts, "&")
 }
@@ -70,21 +70,21 @@ type Question struct {
 // New returns the query of parameters.
 func New(all []Parameter) *Question {
 	q := &Question{Values: map[string][]string{}, Suffixes: []string{""}}
-	for _, one := range all {
-		name, suffix := one.Name, ""
-		if group := groupPattern.FindStringSubmatch(one.Name); group != nil {
+	for _, parameter := range all {
+		name, suffix := parameter.Name, ""
+		if group := groupPattern.FindStringSubmatch(parameter.Name); group != nil {
 			name, suffix = group[1], group[2]
 		} else if !slices.Contains(Together, name) {
 			name = ""
 		}
-		if name == "" || one.Value == "" || IsSingle(name) && q.Values[one.Name] != nil || name == "resources" && !amountPattern.MatchString(one.Value) {
-			q.Text = append(q.Text, one)
+		if name == "" || parameter.Value == "" || IsSingle(name) && q.Values[parameter.Name] != nil || name == "resources" && !amountPattern.MatchString(parameter.Value) {
+			q.Text = append(q.Text, parameter)
 			continue
 		}
 		if !slices.Contains(q.Suffixes, suffix) {
 			q.Suffixes = append(q.Suffixes, suffix)
 		}
-		q.Values[one.Name] = append(q.Values[one.Name], one.Value)
+		q.Values[parameter.Name] = append(q.Values[parameter.Name], parameter.Value)
 	}
 	return q
 }
@@ -119,12 +119,12 @@ func Elements(name, value string) []string {
 }
 
 // add appends a parameter. Traits of which a candidate needs all become one list.
-func add(all []Parameter, one Parameter) []Parameter {
-	at := slices.IndexFunc(all, func(known Parameter) bool { return known.Name == one.Name && isList(known.Name, known.Value) })
-	if at < 0 || !isList(one.Name, one.Value) {
-		return append(all, one)
+func add(all []Parameter, parameter Parameter) []Parameter {
+	at := slices.IndexFunc(all, func(known Parameter) bool { return known.Name == parameter.Name && isList(known.Name, known.Value) })
+	if at < 0 || !isList(parameter.Name, parameter.Value) {
+		return append(all, parameter)
 	}
-	all[at].Value += "," + one.Value
+	all[at].Value += "," + parameter.Value
 	return all
 }
 
@@ -147,12 +147,12 @@ func (q *Question) ByGroup() (amounts map[string]map[string]int64, classes []str
 	amounts = map[string]map[string]int64{}
 	for _, suffix := range q.Suffixes {
 		amounts[suffix] = map[string]int64{}
-		for _, one := range q.Amounts(suffix) {
-			if !slices.Contains(classes, one.Class) {
-				classes = append(classes, one.Class)
+		for _, amount := range q.Amounts(suffix) {
+			if !slices.Contains(classes, amount.Class) {
+				classes = append(classes, amount.Class)
 			}
-			if n, err := strconv.ParseInt(one.Amount, 10, 64); err == nil {
-				amounts[suffix][one.Class] += n
+			if n, err := strconv.ParseInt(amount.Amount, 10, 64); err == nil {
+				amounts[suffix][amount.Class] += n
 			}
 		}
 	}
@@ -172,18 +172,18 @@ func (q *Question) FreeSuffix() string {
 // end in "-class" and "-amount"; the field "text" is a query string. Empty fields are left out.
 func FromFields(fields []Parameter) (all []Parameter) {
 	class := ""
-	for _, one := range fields {
-		value := strings.TrimSpace(one.Value)
-		name, isAmount := strings.CutSuffix(one.Name, "-amount")
+	for _, field := range fields {
+		value := strings.TrimSpace(field.Value)
+		name, isAmount := strings.CutSuffix(field.Name, "-amount")
 		at := slices.IndexFunc(all, func(known Parameter) bool { return known.Name == name })
 		switch {
-		case strings.HasSuffix(one.Name, "-class"):
+		case strings.HasSuffix(field.Name, "-class"):
 			class = value
 		case isAmount && class != "" && at >= 0:
 			all[at].Value += "," + class + ":" + cmp.Or(value, "1")
 		case isAmount && class != "":
 			all = append(all, Parameter{name, class + ":" + cmp.Or(value, "1")})
-		case one.Name == "text":
+		case field.Name == "text":
 			all = append(all, Parse(value)...)
 		case value != "" && !isAmount:
 			all = add(all, Parameter{name, value})

@@ -28,21 +28,21 @@ func ReadShapes(from io.Reader) ([]Shape, error) {
 		return nil, err
 	}
 	var found []Shape
-	for i, one := range elements {
-		parameters, err := parametersOf(&one.Query)
+	for i, element := range elements {
+		parameters, err := parametersOf(&element.Query)
 		asked := New(parameters)
 		switch {
-		case one.Name == "":
+		case element.Name == "":
 			err = errors.New("it has no name")
-		case slices.ContainsFunc(found, func(s Shape) bool { return s.Name == one.Name }):
+		case slices.ContainsFunc(found, func(s Shape) bool { return s.Name == element.Name }):
 			err = errors.New("another shape has its name")
-		case one.Query.IsZero():
+		case element.Query.IsZero():
 			err = errors.New("it has no query")
 		}
 		if err := cmp.Or(err, asked.Check()); err != nil {
-			return nil, fmt.Errorf("line %d: invalid shape %d, %q: %w", one.Query.Line, i+1, one.Name, err)
+			return nil, fmt.Errorf("line %d: invalid shape %d, %q: %w", element.Query.Line, i+1, element.Name, err)
 		}
-		found = append(found, Shape{one.Name, Encode(asked.Ordered())})
+		found = append(found, Shape{element.Name, Encode(asked.Ordered())})
 	}
 	return found, nil
 }

@@ -122,16 +122,16 @@ func signInOptions(given console.Credentials) *signInRequest {
 		return &signInRequest{AuthOptions: gophertokens.AuthOptions{ApplicationCredentialID: given.ApplicationID, ApplicationCredentialSecret: given.Secret}}
 	}
 	domain := cmp.Or(strings.TrimSpace(given.Domain), "Default")
-	made := &signInRequest{AuthOptions: gophertokens.AuthOptions{Username: strings.TrimSpace(given.User), DomainName: domain, Password: given.Password}}
+	request := &signInRequest{AuthOptions: gophertokens.AuthOptions{Username: strings.TrimSpace(given.User), DomainName: domain, Password: given.Password}}
 	switch project := strings.TrimSpace(given.Project); {
 	case project == "":
-		made.unscoped = true
+		request.unscoped = true
 	case projectID.MatchString(project):
-		made.Scope.ProjectID = project
+		request.Scope.ProjectID = project
 	default:
-		made.Scope = gophertokens.Scope{ProjectName: project, DomainName: domain}
+		request.Scope = gophertokens.Scope{ProjectName: project, DomainName: domain}
 	}
-	return made
+	return request
 }
 
 func (k *keystoneUsers) create(ctx context.Context, identity *gophercloud.ServiceClient, asked *signInRequest) (console.Grant, error) {

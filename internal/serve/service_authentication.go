@@ -36,12 +36,12 @@ func (s *service) authenticate(ctx context.Context, options *server.Options) err
 // authenticateWithOIDC authenticates requests with tokens of an OpenID Connect issuer. The issuer may be
 // unreachable on startup: requests get 503 until it responds.
 func (s *service) authenticateWithOIDC(ctx context.Context, options *server.Options) error {
-	made, err := s.Settings.OIDCOptions()
+	result, err := s.Settings.OIDCOptions()
 	if err != nil {
 		return err
 	}
-	made.Log = s.log
-	verifying, err := oidc.New(made)
+	result.Log = s.log
+	verifying, err := oidc.New(result)
 	if err != nil {
 		return err
 	}
@@ -70,22 +70,22 @@ func (s *service) loadTokens() (err error) {
 // authenticateWithKeystone authenticates requests with Keystone. Keystone may be unreachable on startup:
 // requests get 503 until it responds.
 func (s *service) authenticateWithKeystone(ctx context.Context, options *server.Options) error {
-	made, err := s.Settings.KeystoneOptions()
+	result, err := s.Settings.KeystoneOptions()
 	if err != nil {
 		return err
 	}
-	made.Log = s.log
+	result.Log = s.log
 	if s.traces != nil {
-		made.Transport = tracing.Transport(cmp.Or(made.Transport, http.DefaultTransport), s.traces.Tracer())
+		result.Transport = tracing.Transport(cmp.Or(result.Transport, http.DefaultTransport), s.traces.Tracer())
 	}
-	if made.PublicURL == "" {
+	if result.PublicURL == "" {
 		s.log.Warn("keystone-www-authenticate-uri is not set: 401 responses contain keystone-auth-url",
-			"address", made.Who.IdentityEndpoint)
+			"address", result.Who.IdentityEndpoint)
 	}
 	if s.Settings.KeystoneInsecure {
 		s.log.Warn("keystone-insecure accepts any certificate of Keystone: an attacker on the network can forge valid tokens")
 	}
-	asking, err := keystone.New(made)
+	asking, err := keystone.New(result)
 	if err != nil {
 		return err
 	}

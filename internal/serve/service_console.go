@@ -77,24 +77,24 @@ func (s *service) mountConsole(options *server.Options) (err error) {
 	case s.Settings.Auth != config.AuthNoauth2:
 		s.log.Warn("the sessions of the console end with this process, and no other server knows them: set --console-key-file on all servers")
 	}
-	made := console.Options{Prefix: options.Prefix, Log: s.log, Settings: settings}
+	result := console.Options{Prefix: options.Prefix, Log: s.log, Settings: settings}
 	if authenticate := options.Authenticate; authenticate != nil {
-		made.Identify = func(r *http.Request) (console.Identity, error) { return identify(authenticate, r) }
+		result.Identify = func(r *http.Request) (console.Identity, error) { return identify(authenticate, r) }
 	}
 	if s.Settings.Auth == config.AuthOIDC {
-		made.Issuer = s.Settings.OIDCIssuer
+		result.Issuer = s.Settings.OIDCIssuer
 	}
 	if s.Settings.Auth == config.AuthKeystone {
-		if made.Keystone, err = s.keystoneSignIn(); err != nil {
+		if result.Keystone, err = s.keystoneSignIn(); err != nil {
 			return err
 		}
 	}
-	if made.Settings.AggregateNames, made.Settings.Shapes, err = s.consoleNames(); err != nil {
+	if result.Settings.AggregateNames, result.Settings.Shapes, err = s.consoleNames(); err != nil {
 		return err
 	}
 	options.Console = func(service http.Handler) (func(http.ResponseWriter, *http.Request, string), func() error) {
-		made.API = service
-		pages, err := console.New(made)
+		result.API = service
+		pages, err := console.New(result)
 		if err != nil {
 			panic(err) // the settings are validated
 		}

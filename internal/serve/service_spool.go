@@ -14,7 +14,7 @@ func (s *service) openSpool() error {
 	if options.Dir == "" {
 		options.Dir = os.TempDir()
 	}
-	made, err := spool.New(options)
+	result, err := spool.New(options)
 	if err != nil && s.Settings.Spool.Dir != "" {
 		return fmt.Errorf("cannot use %s (%s) for spooled responses: %w; name a writable directory with --spool-dir, "+
 			"or disable spool files with --spool-max-bytes 0", options.Dir, s.Settings.Row("spool-dir").Origin, err)
@@ -22,8 +22,8 @@ func (s *service) openSpool() error {
 	if err != nil {
 		s.log.Warn("cannot use the directory for temporary files; spooling responses in memory only. Set --spool-dir",
 			"directory", options.Dir, "error", err, "spool_memory", options.Memory)
-		made, err = spool.New(spool.Options{Memory: options.Memory})
+		result, err = spool.New(spool.Options{Memory: options.Memory})
 	}
-	s.spool = made
+	s.spool = result
 	return err
 }

@@ -67,9 +67,9 @@ func baremetal(ctx context.Context, err error) *Baremetal {
 	text := strings.TrimSpace(found.Detail)
 	switch {
 	case code == http.StatusMethodNotAllowed && text == "":
-		made := isRoutingFault(code, "The method "+methodOf(info)+" is not allowed for this resource.")
-		made.headers = headers(found)
-		return made
+		result := isRoutingFault(code, "The method "+methodOf(info)+" is not allowed for this resource.")
+		result.headers = headers(found)
+		return result
 	case code == http.StatusNotFound && text == "":
 		return isRoutingFault(code, generic[code])
 	case text == "":
@@ -79,9 +79,9 @@ func baremetal(ctx context.Context, err error) *Baremetal {
 	if code >= http.StatusInternalServerError {
 		party = "Server"
 	}
-	made := encodeTwice(code, text, operationFault{Code: party, Text: text})
-	made.headers = headers(found)
-	return made
+	result := encodeTwice(code, text, operationFault{Code: party, Text: text})
+	result.headers = headers(found)
+	return result
 }
 
 // isRoutingFault returns the response to an error of routing.

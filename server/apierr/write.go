@@ -92,10 +92,10 @@ type Challenged struct {
 	} `json:"error"`
 }
 
-func newChallenged() (made Challenged) {
-	made.Error.Code, made.Error.Title = http.StatusUnauthorized, http.StatusText(http.StatusUnauthorized)
-	made.Error.Message = "The request you have made requires authentication."
-	return made
+func newChallenged() (challenged Challenged) {
+	challenged.Error.Code, challenged.Error.Title = http.StatusUnauthorized, http.StatusText(http.StatusUnauthorized)
+	challenged.Error.Message = "The request you have made requires authentication."
+	return challenged
 }
 
 // Formats returns huma's encoders: JSON for all responses, the others only for errors, which select them by

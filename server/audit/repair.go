@@ -33,7 +33,7 @@ func Lock(ctx context.Context, tx pgx.Tx) error {
 // Repair runs all repairs in a transaction that holds the locks of Lock and sees its own changes. The caller runs the
 // checks again and commits.
 func Repair(ctx context.Context, tx pgx.Tx) ([]Repaired, error) {
-	var made []Repaired
+	var repairs []Repaired
 	for _, check := range checks {
 		if check.RepairAction == "" {
 			continue
@@ -47,8 +47,8 @@ func Repair(ctx context.Context, tx pgx.Tx) ([]Repaired, error) {
 			return nil, fmt.Errorf("repair %s: %w", check.Name, err)
 		}
 		if tag.RowsAffected() > 0 {
-			made = append(made, Repaired{check.Name, tag.RowsAffected()})
+			repairs = append(repairs, Repaired{check.Name, tag.RowsAffected()})
 		}
 	}
-	return made, nil
+	return repairs, nil
 }

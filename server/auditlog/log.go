@@ -128,10 +128,10 @@ func (l *Log) End(record *Record) {
 }
 
 func (l *Log) put(line []byte, flush bool) (*entry, error) {
-	made := &entry{line: line, flush: flush, done: make(chan error, 1)}
+	result := &entry{line: line, flush: flush, done: make(chan error, 1)}
 	select {
-	case l.queue <- made:
-		return made, nil
+	case l.queue <- result:
+		return result, nil
 	default:
 		l.noteLost(errFull)
 		return nil, errFull

@@ -23,5 +23,5 @@ func Implied(roles []string) []string {
 }
 
 func has(roles []string, wanted string) bool {
-	return slices.ContainsFunc(roles, func(one string) bool { return strings.EqualFold(one, wanted) })
+	return slices.ContainsFunc(roles, func(text string) bool { return strings.EqualFold(text, wanted) })
 }

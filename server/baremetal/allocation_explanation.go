@@ -38,17 +38,17 @@ func (o *operations) nodeAllocationExplain(ctx context.Context, in *allocationIn
 	if err != nil {
 		return nil, allocationFaults(in.Ident).Translate(err)
 	}
-	var made *explain.NodeAllocation
+	var allocation *explain.NodeAllocation
 	took, err := o.explanations.Maker().Run(ctx, explainlog.OnRequest, func(ctx context.Context) (err error) {
-		made, err = o.explain(ctx, &asked)
+		allocation, err = o.explain(ctx, &asked)
 		return err
 	})
 	if err != nil {
 		return &answer[explain.NodeAllocation]{Body: *explain.ShortNodeAllocation(&asked)}, nil
 	}
 	now, ms := time.Now().UTC(), took.Milliseconds()
-	made.MadeAt, made.TookMS = &now, &ms
-	return &answer[explain.NodeAllocation]{Body: *made}, nil
+	allocation.MadeAt, allocation.TookMS = &now, &ms
+	return &answer[explain.NodeAllocation]{Body: *allocation}, nil
 }
 
 // explain computes the explanation of an allocation. After an error of a later query it is incomplete.
@@ -87,7 +87,7 @@ func listableNodes(ctx context.Context) store.Listable {
 // exampleExplanation explains the allocation of the examples.
 func exampleExplanation() *explain.NodeAllocation {
 	asked := exampleAsked
-	made := explain.ExplainNodeAllocation(&explain.NodeQuestion{
+	allocation := explain.ExplainNodeAllocation(&explain.NodeQuestion{
 		Asked: &asked, Similar: []store.NodeGroup{}, Traits: []string{"CUSTOM_FAST_DISKS"}, Groups: []store.NodeGroup{
 			{Class: "gold", State: "available", Passed: []bool{true, true, true, true, true, true, false}, Nodes: 1, First: []store.GroupNode{
 				{ID: 1, UUID: uuid.MustParse("c0ffee00-5ca1-4b1e-8000-000000000001"), Name: "rack-7"},
@@ -96,6 +96,6 @@ func exampleExplanation() *explain.NodeAllocation {
 		},
 	})
 	at := time.Date(2026, 11, 20, 15, 8, 2, 0, time.UTC)
-	made.MadeAt, made.TookMS = &at, new(int64(4))
-	return made
+	allocation.MadeAt, allocation.TookMS = &at, new(int64(4))
+	return allocation
 }

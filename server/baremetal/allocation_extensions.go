@@ -37,8 +37,8 @@ type AllocationRetry struct {
 
 // allocationsMade is one node allocation, or a list if the request contains count.
 type allocationsMade struct {
-	one  *view[Allocation]
-	many *Allocations
+	single *view[Allocation]
+	many   *Allocations
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -46,7 +46,7 @@ func (m allocationsMade) MarshalJSON() ([]byte, error) {
 	if m.many != nil {
 		return json.Marshal(m.many)
 	}
-	return json.Marshal(m.one)
+	return json.Marshal(m.single)
 }
 
 // Schema implements huma.SchemaProvider.
@@ -113,18 +113,18 @@ func (o *operations) nodeAllocationCreateExtended(ctx context.Context, _ *none, 
 	if body.Count != nil || body.Minimum != nil {
 		return o.nodeAllocationBatch(ctx, body, &request)
 	}
-	made, err := o.store.NodeAllocationCreate(ctx, request, o.conductor)
+	allocation, err := o.store.NodeAllocationCreate(ctx, request, o.conductor)
 	if err != nil {
 		return nil, allocationRefused(&request).Translate(err)
 	}
-	o.handToConductor(made)
-	decided, err := o.await(ctx, body.Wait, made)
+	o.handToConductor(allocation)
+	decided, err := o.await(ctx, body.Wait, allocation)
 	if err != nil {
 		return nil, err
 	}
 	shown := allocationOf(ctx, allocationShape.all(ctx), &decided[0])
 	return &created[allocationsMade]{
-		Location: url(ctx, "/v1/"+allocationPath(made.UUID)), Body: allocationsMade{one: &shown},
+		Location: url(ctx, "/v1/"+allocationPath(allocation.UUID)), Body: allocationsMade{single: &shown},
 	}, nil
 }
 
@@ -135,7 +135,7 @@ func (o *operations) nodeAllocationBatch(
 	if err != nil {
 		return nil, err
 	}
-	made, err := o.store.NodeAllocationCreateBatch(ctx, *request, number, minimum, o.conductor)
+	allocations, err := o.store.NodeAllocationCreateBatch(ctx, *request, number, minimum, o.conductor)
 	refused := allocationRefused(request)
 	refused[store.NodeAllocationNameTaken] = func(store.Values) *fault.Error {
 		return batchNameTaken.Of(*request.Name, *request.Name, number)
@@ -143,14 +143,14 @@ func (o *operations) nodeAllocationBatch(
 	if err != nil {
 		return nil, refused.Translate(err)
 	}
-	o.handToConductor(made...)
-	made, err = o.await(ctx, body.Wait, made...)
+	o.handToConductor(allocations...)
+	allocations, err = o.await(ctx, body.Wait, allocations...)
 	if err != nil {
 		return nil, err
 	}
-	shown := &Allocations{Allocations: make([]view[Allocation], len(made))}
-	for i := range made {
-		shown.Allocations[i] = allocationOf(ctx, allocationShape.all(ctx), &made[i])
+	shown := &Allocations{Allocations: make([]view[Allocation], len(allocations))}
+	for i := range allocations {
+		shown.Allocations[i] = allocationOf(ctx, allocationShape.all(ctx), &allocations[i])
 	}
 	return &created[allocationsMade]{Location: url(ctx, allocationsPath), Body: allocationsMade{many: shown}}, nil
 }
@@ -223,9 +223,9 @@ func isTraitExpression(text string) bool {
 const responseMargin = time.Second
 
 // await returns node allocations when all are decided or when the time ends.
-func (o *operations) await(ctx context.Context, seconds *float64, made ...store.NodeAllocation) ([]store.NodeAllocation, error) {
+func (o *operations) await(ctx context.Context, seconds *float64, allocations ...store.NodeAllocation) ([]store.NodeAllocation, error) {
 	if seconds == nil {
-		return made, nil
+		return allocations, nil
 	}
 	timeout := time.Duration(*seconds * float64(time.Second))
 	if deadline, limited := ctx.Deadline(); limited {
@@ -233,10 +233,10 @@ func (o *operations) await(ctx context.Context, seconds *float64, made ...store.
 	}
 	waiting, done := context.WithTimeout(ctx, timeout)
 	defer done()
-	for i := range made {
-		if err := o.decisionHub.await(waiting, &made[i]); err != nil && waiting.Err() == nil {
+	for i := range allocations {
+		if err := o.decisionHub.await(waiting, &allocations[i]); err != nil && waiting.Err() == nil {
 			return nil, err
 		}
 	}
-	return made, nil
+	return allocations, nil
 }

@@ -43,11 +43,11 @@ const (
 
 // await waits until a node allocation is decided or deleted, the process stops, or the context ends. Then it stores the
 // current state in made.
-func (d *decisionHub) await(ctx context.Context, made *store.NodeAllocation) error {
-	if made.State != "allocating" {
+func (d *decisionHub) await(ctx context.Context, allocation *store.NodeAllocation) error {
+	if allocation.State != "allocating" {
 		return nil
 	}
-	news, leave := d.subscribe(made.UUID)
+	news, leave := d.subscribe(allocation.UUID)
 	defer leave()
 	for {
 		select {
@@ -58,14 +58,14 @@ func (d *decisionHub) await(ctx context.Context, made *store.NodeAllocation) err
 		case <-news:
 		case <-time.After(decisionPollInterval):
 		}
-		found, err := d.store.NodeAllocationShow(ctx, made.UUID.String())
+		found, err := d.store.NodeAllocationShow(ctx, allocation.UUID.String())
 		if refused := store.AsRuleViolation(err); refused != nil {
 			return nil // the allocation was deleted; return it as it was created
 		}
 		if err != nil {
 			return err
 		}
-		if *made = found; found.State != "allocating" {
+		if *allocation = found; found.State != "allocating" {
 			return nil
 		}
 	}

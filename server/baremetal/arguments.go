@@ -33,9 +33,9 @@ func query(lists ...[]argument) route.Doc {
 	all := slices.Concat(lists...)
 	return route.Query(func(at microversion.Version) []*huma.Param {
 		var params []*huma.Param
-		for _, one := range all {
-			if one.Since <= at {
-				params = append(params, one.param())
+		for _, argument := range all {
+			if argument.Since <= at {
+				params = append(params, argument.param())
 			}
 		}
 		return params

@@ -42,7 +42,7 @@ func conductorPage(ctx context.Context, given args, all []store.Conductor) ([]st
 		return order(a, b)
 	})
 	if marker, sent := given.Last("marker"); sent {
-		at := slices.IndexFunc(all, func(one store.Conductor) bool { return one.Hostname == marker })
+		at := slices.IndexFunc(all, func(conductor store.Conductor) bool { return conductor.Hostname == marker })
 		if at < 0 {
 			return nil, nil, noConductor(marker)
 		}

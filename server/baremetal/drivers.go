@@ -137,7 +137,7 @@ func (o *operations) driver(ctx context.Context, name string) (driver, error) {
 	if err != nil {
 		return driver{}, err
 	}
-	at := slices.IndexFunc(found, func(one driver) bool { return one.name == name })
+	at := slices.IndexFunc(found, func(item driver) bool { return item.name == name })
 	if at < 0 {
 		return driver{}, noDriver(name)
 	}
@@ -160,8 +160,8 @@ func driversAt(conductors []store.Conductor, heartbeatTimeout time.Duration) []d
 			continue
 		}
 		for _, name := range conductor.Drivers {
-			at, known := slices.BinarySearchFunc(found, name, func(one driver, name string) int {
-				return strings.Compare(one.name, name)
+			at, known := slices.BinarySearchFunc(found, name, func(item driver, name string) int {
+				return strings.Compare(item.name, name)
 			})
 			if !known {
 				found = slices.Insert(found, at, driver{name: name})
@@ -174,8 +174,8 @@ func driversAt(conductors []store.Conductor, heartbeatTimeout time.Duration) []d
 
 func driversOf(ctx context.Context, fields chosen, found []driver) Drivers {
 	shown := Drivers{Drivers: []view[Driver]{}}
-	for _, one := range found {
-		shown.Drivers = append(shown.Drivers, driverOf(ctx, fields, one))
+	for _, driver := range found {
+		shown.Drivers = append(shown.Drivers, driverOf(ctx, fields, driver))
 	}
 	return shown
 }

@@ -122,22 +122,22 @@ func (o *operations) nodeAllocationCreate(ctx context.Context, _ *none, body *Al
 		return nil, err
 	}
 	request.Quiet = o.decide != nil
-	made, err := o.store.NodeAllocationCreate(ctx, request, o.conductor)
+	allocation, err := o.store.NodeAllocationCreate(ctx, request, o.conductor)
 	if err != nil {
 		return nil, allocationRefused(&request).Translate(err)
 	}
-	o.handToConductor(made)
+	o.handToConductor(allocation)
 	return &created[view[Allocation]]{
-		Location: url(ctx, "/v1/"+allocationPath(made.UUID)),
-		Body:     allocationOf(ctx, allocationShape.all(ctx), &made),
+		Location: url(ctx, "/v1/"+allocationPath(allocation.UUID)),
+		Body:     allocationOf(ctx, allocationShape.all(ctx), &allocation),
 	}, nil
 }
 
 // handToConductor passes node allocations to the conductor of this process, if there is one.
-func (o *operations) handToConductor(made ...store.NodeAllocation) {
-	for i := range made {
-		if o.decide != nil && made[i].State == "allocating" {
-			o.decide(made[i].UUID)
+func (o *operations) handToConductor(allocations ...store.NodeAllocation) {
+	for i := range allocations {
+		if o.decide != nil && allocations[i].State == "allocating" {
+			o.decide(allocations[i].UUID)
 		}
 	}
 }

@@ -62,8 +62,8 @@ const (
 
 func nodeMemberNames() []string {
 	names := make([]string, len(nodeMembers))
-	for i, one := range nodeMembers {
-		names[i] = one.name
+	for i, nodeMember := range nodeMembers {
+		names[i] = nodeMember.name
 	}
 	return names
 }

@@ -83,19 +83,19 @@ func (o *operations) nodeStateOperations() []*route.Operation {
 func provisionVerbs() string {
 	var text strings.Builder
 	text.WriteString("Verbs and the provision states that permit them:\n")
-	for _, one := range verbs {
+	for _, verb := range verbs {
 		var from []string
 		for _, state := range provision.States() {
-			if _, ok := provision.EdgeForVerb(state, one.name); ok {
+			if _, ok := provision.EdgeForVerb(state, verb.name); ok {
 				from = append(from, state)
 			}
 		}
 		if from == nil {
 			from = []string{"no state in Berth"}
 		}
-		text.WriteString("\n- `" + one.name + "`")
-		if one.since > v(1) {
-			text.WriteString(" (from version " + one.since.String() + " on)")
+		text.WriteString("\n- `" + verb.name + "`")
+		if verb.since > v(1) {
+			text.WriteString(" (from version " + verb.since.String() + " on)")
 		}
 		text.WriteString(": " + strings.Join(from, ", "))
 	}

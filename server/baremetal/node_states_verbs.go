@@ -44,7 +44,7 @@ var powers = []verb{
 
 // checkVerb returns an error for a target that does not exist or that only later versions have.
 func checkVerb(ctx context.Context, sent string, of []verb, unknown func(string) *fault.Error) error {
-	at := slices.IndexFunc(of, func(one verb) bool { return one.name == sent })
+	at := slices.IndexFunc(of, func(item verb) bool { return item.name == sent })
 	if at < 0 {
 		return unknown(sent)
 	}
@@ -57,8 +57,8 @@ func checkVerb(ctx context.Context, sent string, of []verb, unknown func(string)
 
 func named(of []verb) string {
 	names := make([]string, len(of))
-	for i, one := range of {
-		names[i] = one.name
+	for i, verb := range of {
+		names[i] = verb.name
 	}
 	return strings.Join(names, ", ")
 }

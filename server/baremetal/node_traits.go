@@ -34,7 +34,7 @@ type added struct {
 }
 
 func (o *operations) nodeTraitOperations() []*route.Operation {
-	const all, one = nodeOne + "/traits", nodeOne + "/traits/{trait}"
+	const all, single = nodeOne + "/traits", nodeOne + "/traits/{trait}"
 	refused := []route.Failure{
 		noNodeFails,
 		{Name: "invalid-trait-name", When: "The name of a trait is invalid.", Fault: badTrait("gold")},
@@ -57,12 +57,12 @@ func (o *operations) nodeTraitOperations() []*route.Operation {
 		Summary: "Delete a node's traits", Checks: only, Fails: []route.Failure{noNodeFails},
 		Variants: []route.Variant{route.From(v(37), o.nodeTraitClear)},
 	}, {
-		ID: "node-trait-add", Method: http.MethodPut, Path: one, Tag: tagTraits, Rule: policy.NodeTraitsUpdate, Authorize: o.onNode(policy.NodeTraitsUpdate),
+		ID: "node-trait-add", Method: http.MethodPut, Path: single, Tag: tagTraits, Rule: policy.NodeTraitsUpdate, Authorize: o.onNode(policy.NodeTraitsUpdate),
 		Summary: "Add a trait to a node", Checks: only, Fails: refused,
 		Description: "Does nothing if the node already has the trait.",
 		Variants:    []route.Variant{route.From(v(37), o.nodeTraitAdd, route.Status(http.StatusNoContent))},
 	}, {
-		ID: "node-trait-delete", Method: http.MethodDelete, Path: one, Tag: tagTraits, Rule: policy.NodeTraitsDelete, Authorize: o.onNode(policy.NodeTraitsDelete),
+		ID: "node-trait-delete", Method: http.MethodDelete, Path: single, Tag: tagTraits, Rule: policy.NodeTraitsDelete, Authorize: o.onNode(policy.NodeTraitsDelete),
 		Summary: "Remove a trait from a node", Checks: only,
 		Description: "An allocation that required the trait keeps the node.",
 		Fails: []route.Failure{noNodeFails, {Name: "trait-not-found", When: "The node does not have the trait.",

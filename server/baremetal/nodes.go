@@ -234,12 +234,12 @@ func (o *operations) nodeCreate(ctx context.Context, _ *none, body *NodeCreate) 
 	if err := o.checkDriver(ctx, wanted); err != nil {
 		return nil, err
 	}
-	made, err := o.store.NodeCreate(ctx, *wanted)
+	node, err := o.store.NodeCreate(ctx, *wanted)
 	if err != nil {
 		return nil, nodeChangeFaults(wanted.UUID.String(), wanted).Translate(err)
 	}
 	return &created[view[Node]]{
-		Location: url(ctx, nodeAll+"/"+made.UUID.String()), Body: nodeOf(ctx, nodeShape.all(ctx), redacted(ctx, &made)),
+		Location: url(ctx, nodeAll+"/"+node.UUID.String()), Body: nodeOf(ctx, nodeShape.all(ctx), redacted(ctx, &node)),
 	}, nil
 }
 
@@ -276,8 +276,8 @@ func (o *operations) checkDriver(ctx context.Context, n *store.Node) error {
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(conductors, func(one store.Conductor) bool {
-		return one.Alive(o.heartbeatTimeout) && one.Group == n.ConductorGroup && slices.Contains(one.Drivers, n.Driver)
+	if !slices.ContainsFunc(conductors, func(conductor store.Conductor) bool {
+		return conductor.Alive(o.heartbeatTimeout) && conductor.Group == n.ConductorGroup && slices.Contains(conductor.Drivers, n.Driver)
 	}) {
 		return noConductorFor(n)
 	}

@@ -103,6 +103,6 @@ func next(ctx context.Context, path string, given args, page store.Page, shown i
 	}
 	add("&", "limit", strconv.Itoa(page.Limit))
 	add("&", "marker", last)
-	made := link.String()
-	return &made
+	text := link.String()
+	return &text
 }

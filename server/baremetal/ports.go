@@ -251,12 +251,12 @@ func (o *operations) portCreate(ctx context.Context, _ *none, body *PortCreate) 
 	if err := o.mayHavePort(ctx, wanted.NodeUUID); err != nil {
 		return nil, err
 	}
-	made, err := o.store.PortCreate(ctx, *wanted)
+	port, err := o.store.PortCreate(ctx, *wanted)
 	if err != nil {
 		return nil, portFaults(wanted.UUID.String(), wanted).Translate(err)
 	}
 	return &created[view[Port]]{
-		Location: url(ctx, portAll+"/"+made.UUID.String()), Body: portOf(ctx, portShape.all(ctx), &made),
+		Location: url(ctx, portAll+"/"+port.UUID.String()), Body: portOf(ctx, portShape.all(ctx), &port),
 	}, nil
 }
 

@@ -129,8 +129,8 @@ func portDetail(name string, check func(name string, value any) (any, error)) po
 
 func portMemberNames() []string {
 	names := make([]string, len(portMembers))
-	for i, one := range portMembers {
-		names[i] = one.name
+	for i, portMember := range portMembers {
+		names[i] = portMember.name
 	}
 	return names
 }

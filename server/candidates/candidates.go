@@ -99,17 +99,17 @@ const maxCandidates = 1 << 40
 func (s *Search) List(ctx context.Context, query Query) (*Result, error) {
 	query.Limit, query.spending = min(query.Limit, maxCandidates), &spending{}
 	return postgres.OnReplicaOrPrimary(ctx, s.pool, func(conn *postgres.Conn) (*Result, error) {
-		made, err := s.listInOnePage(ctx, conn, query)
-		if made != nil || err != nil {
+		result, err := s.listInOnePage(ctx, conn, query)
+		if result != nil || err != nil {
 			conn.Release()
-			return made, err
+			return result, err
 		}
 		of := postgres.NewSnapshot(conn)
-		made, err = s.begin(ctx, of, query)
+		result, err = s.begin(ctx, of, query)
 		if err != nil {
 			_ = of.Close() // the error that matters is err
 		}
-		return made, err
+		return result, err
 	})
 }
 
@@ -118,11 +118,11 @@ func (s *Search) ListInSnapshot(ctx context.Context, query Query) (*Result, erro
 	query.Limit = min(query.Limit, maxCandidates)
 	return postgres.OnReplicaOrPrimary(ctx, s.pool, func(conn *postgres.Conn) (*Result, error) {
 		of := postgres.NewSnapshot(conn)
-		made, err := s.begin(ctx, of, query)
+		result, err := s.begin(ctx, of, query)
 		if err != nil {
 			_ = of.Close() // the error that matters is err
 		}
-		return made, err
+		return result, err
 	})
 }
 
@@ -135,16 +135,16 @@ func (s *Search) begin(ctx context.Context, reading *postgres.Snapshot, query Qu
 
 // beginIn finds the first candidates in the snapshot of a search.
 func beginIn(search *candidateSearch) (*Result, error) {
-	made := newResult(search)
-	fits, err := made.search.begin()
+	result := newResult(search)
+	fits, err := result.search.begin()
 	if fits && err == nil {
-		made.found, err = made.search.next(made.search.query.Limit)
+		result.found, err = result.search.next(result.search.query.Limit)
 	}
-	if err == nil && made.found == nil && made.search.candidateSlots != nil {
-		made.search.remember()
+	if err == nil && result.found == nil && result.search.candidateSlots != nil {
+		result.search.remember()
 	}
 	if err == nil {
-		err = made.enforceBudgetBeforeOutput()
+		err = result.enforceBudgetBeforeOutput()
 	}
-	return made, err
+	return result, err
 }

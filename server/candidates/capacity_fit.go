@@ -121,10 +121,10 @@ func (s *Search) CapacityFit(ctx context.Context, question FitQuestion) (*FitRes
 
 // forFit returns the query without an order. Its limit determines the size of pages.
 func (q *Query) forFit(count int) Query {
-	made := *q
-	made.Limit, made.LimitPerTree, made.freed, made.Order = max(count, minFitPage), 0, nil, Order{}
-	made.Randomize, made.BreadthFirst, made.isUnfiltered = false, false, true
-	return made
+	query := *q
+	query.Limit, query.LimitPerTree, query.freed, query.Order = max(count, minFitPage), 0, nil, Order{}
+	query.Randomize, query.BreadthFirst, query.isUnfiltered = false, false, true
+	return query
 }
 
 // minFitPage is the minimum number of trees of the first page, unless the query names the trees.
@@ -169,7 +169,7 @@ type fit struct {
 	isCopy   bool
 	// isSimple is true if no requirement depends on the choice for another one.
 	isSimple bool
-	made     FitSearch
+	found    FitSearch
 	// most is the sum of the upper bounds of the trees; for RelationTogether the largest one.
 	most int64
 	// hasProbed is true after the search may have left the order of ids.
@@ -180,12 +180,12 @@ func (s *Search) newFit(ctx context.Context, in *postgres.Snapshot, question *Fi
 	query := question.Query
 	search := s.newSearch(ctx, &query, nil)
 	search.snapshot, search.isAside, search.until = in, true, until
-	made := &fit{question: question, placer: newPlacer(search, &PlacementOptions{Members: question.Count, Relation: question.Relation}, 0)}
-	made.placer.most = math.MaxInt64
+	result := &fit{question: question, placer: newPlacer(search, &PlacementOptions{Members: question.Count, Relation: question.Relation}, 0)}
+	result.placer.most = math.MaxInt64
 	if query.Budget > 0 {
-		made.placer.most = max(1, query.Budget/combine.StopInterval)
+		result.placer.most = max(1, query.Budget/combine.StopInterval)
 	}
-	return made
+	return result
 }
 
 // run searches. Unless pending is nil, it resolves the names of these changes after those of the query, for a later search.
@@ -203,12 +203,12 @@ func (f *fit) run(pending *fitChanges) (*FitSearch, error) {
 		if err = s.restrictToTrees(); err == nil {
 			err = f.searchAll()
 		}
-		if f.made.Stopped, err = f.stopOf(err); err != nil {
+		if f.found.Stopped, err = f.stopOf(err); err != nil {
 			return nil, err
 		}
 	}
 	f.finish()
-	return &f.made, nil
+	return &f.found, nil
 }
 
 // errFitStopped ends a search for one of the reasons in made.Stopped.
@@ -218,7 +218,7 @@ var errFitStopped = errors.New("the search for capacity has ended")
 func (f *fit) stopOf(err error) (FitStop, error) {
 	switch {
 	case err == nil || errors.Is(err, errFitStopped):
-		return f.made.Stopped, nil
+		return f.found.Stopped, nil
 	case errors.Is(err, errOutOfTime):
 		return StoppedByTime, nil
 	}

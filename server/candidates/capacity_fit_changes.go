@@ -41,17 +41,17 @@ func (c *fitChanges) hasSettings() bool {
 func (c *fitChanges) resolve(s *candidateSearch) error {
 	classes, aggregates, providers := []string{}, []uuid.UUID{}, []uuid.UUID{}
 	for i := range c.asked {
-		one := &c.asked[i]
-		if one.Like == nil {
-			classes = append(classes, one.Class)
+		fitChange := &c.asked[i]
+		if fitChange.Like == nil {
+			classes = append(classes, fitChange.Class)
 		}
-		for _, provider := range []*uuid.UUID{one.Like, one.InTree} {
+		for _, provider := range []*uuid.UUID{fitChange.Like, fitChange.InTree} {
 			if provider != nil {
 				providers = append(providers, *provider)
 			}
 		}
-		if one.MemberOf != nil {
-			aggregates = append(aggregates, *one.MemberOf)
+		if fitChange.MemberOf != nil {
+			aggregates = append(aggregates, *fitChange.MemberOf)
 		}
 	}
 	found, err := postgres.QueryOnce(s.ctx, s.snapshot, func(ctx context.Context, to db.DBTX) (db.CapacityFitNamesRow, error) {
@@ -66,24 +66,24 @@ func (c *fitChanges) resolve(s *candidateSearch) error {
 // take assigns the ids. The error is one of the first change that has any.
 func (c *fitChanges) take(found *db.CapacityFitNamesRow) error {
 	for i := range c.asked {
-		one, ids := &c.asked[i], fitChangeIDs{aggregate: -1}
+		fitChange, ids := &c.asked[i], fitChangeIDs{aggregate: -1}
 		sharer := ""
-		if one.Like == nil {
+		if fitChange.Like == nil {
 			if ids.class = take(&found.ClassIds, 1)[0]; ids.class < 0 {
 				return &ChangeError{Change: i, Unknown: UnknownClass}
 			}
 		}
-		if one.Like != nil || one.InTree != nil {
+		if fitChange.Like != nil || fitChange.InTree != nil {
 			if ids.root, sharer = take(&found.RootIds, 1)[0], take(&found.SharerNames, 1)[0]; ids.root < 0 {
 				return &ChangeError{Change: i, Unknown: UnknownTree}
 			}
 		}
-		if one.MemberOf != nil {
+		if fitChange.MemberOf != nil {
 			if ids.aggregate = take(&found.AggregateIds, 1)[0]; ids.aggregate < 0 {
 				return &ChangeError{Change: i, Unknown: UnknownAggregate}
 			}
 		}
-		if one.Like != nil && sharer != "" {
+		if fitChange.Like != nil && sharer != "" {
 			return &ChangeError{Change: i, Sharer: sharer}
 		}
 		c.ids = append(c.ids, ids)
@@ -122,17 +122,17 @@ func (f *fit) loadSettings(p *page, copied *fitCopy) error {
 	if err != nil {
 		return err
 	}
-	for _, one := range rows {
-		row, known := p.places[one.ProviderID]
+	for _, fitSettings := range rows {
+		row, known := p.places[fitSettings.ProviderID]
 		if !known {
 			continue
 		}
 		isCopy := copied != nil && p.providers[row].root == copied.root
-		isChanged := f.changes.apply(p, row, &one, isCopy, copied)
+		isChanged := f.changes.apply(p, row, &fitSettings, isCopy, copied)
 		if isChanged || isCopy {
-			s.setInventory(p, row, &one, isCopy)
+			s.setInventory(p, row, &fitSettings, isCopy)
 		}
-		f.settings[usedClass{one.ProviderID, one.ClassID}] = one
+		f.settings[usedClass{fitSettings.ProviderID, fitSettings.ClassID}] = fitSettings
 	}
 	return nil
 }
@@ -144,8 +144,8 @@ func (c *fitChanges) apply(p *page, row int32, of *fitSettings, isCopy bool, cop
 		return false
 	}
 	for i := range c.asked {
-		one, ids := &c.asked[i], &c.ids[i]
-		if one.Like != nil || ids.class != of.ClassID {
+		fitChange, ids := &c.asked[i], &c.ids[i]
+		if fitChange.Like != nil || ids.class != of.ClassID {
 			continue
 		}
 		if ids.root != 0 && (p.providers[row].root != ids.root || isCopy && i > copied.change) {
@@ -157,11 +157,11 @@ func (c *fitChanges) apply(p *page, row int32, of *fitSettings, isCopy bool, cop
 			}
 		}
 		isChanged = true
-		if one.Ratio != nil {
-			of.AllocationRatio = *one.Ratio
+		if fitChange.Ratio != nil {
+			of.AllocationRatio = *fitChange.Ratio
 		}
-		if one.Reserved != nil {
-			of.Reserved = min(*one.Reserved, of.Total)
+		if fitChange.Reserved != nil {
+			of.Reserved = min(*fitChange.Reserved, of.Total)
 		}
 	}
 	return isChanged
@@ -170,18 +170,18 @@ func (c *fitChanges) apply(p *page, row int32, of *fitSettings, isCopy bool, cop
 // setInventory computes an inventory of a page from its settings, as the database computes the columns capacity and free.
 // Nothing of a copy is used.
 func (s *candidateSearch) setInventory(p *page, row int32, of *fitSettings, isCopy bool) {
-	one := p.inventoryOf(row, of.ClassID)
+	inventory := p.inventoryOf(row, of.ClassID)
 	if isCopy {
-		one.used = 0
+		inventory.used = 0
 	}
-	one.capacity = math.Trunc(float64(of.Total-of.Reserved) * of.AllocationRatio)
-	one.free = int64(max(min(float64(of.MaxUnit), one.capacity-float64(one.used)), -1<<53))
-	one.minUnit, one.stepSize = of.MinUnit, of.StepSize
+	inventory.capacity = math.Trunc(float64(of.Total-of.Reserved) * of.AllocationRatio)
+	inventory.free = int64(max(min(float64(of.MaxUnit), inventory.capacity-float64(inventory.used)), -1<<53))
+	inventory.minUnit, inventory.stepSize = of.MinUnit, of.StepSize
 	for number, amount := range s.amounts {
 		if amount.Class != of.ClassID {
 			continue
 		}
-		fits := one.free >= amount.Least && of.MinUnit <= amount.Amount && amount.Amount%of.StepSize == 0
+		fits := inventory.free >= amount.Least && of.MinUnit <= amount.Amount && amount.Amount%of.StepSize == 0
 		word := &p.providers[row].word
 		if number >= wordBits {
 			word = &p.more[number/wordBits-1][row]

@@ -37,12 +37,12 @@ type askedAmount struct {
 func (f *fit) countClasses() {
 	for i := range f.search.query.Groups {
 		for _, wanted := range f.search.query.Groups[i].Resources {
-			at := slices.IndexFunc(f.made.Classes, func(c FitClass) bool { return c.Class == wanted.Class })
+			at := slices.IndexFunc(f.found.Classes, func(c FitClass) bool { return c.Class == wanted.Class })
 			if at < 0 {
-				at = len(f.made.Classes)
-				f.made.Classes = append(f.made.Classes, FitClass{Class: wanted.Class})
+				at = len(f.found.Classes)
+				f.found.Classes = append(f.found.Classes, FitClass{Class: wanted.Class})
 			}
-			f.made.Classes[at].Amount += wanted.Amount
+			f.found.Classes[at].Amount += wanted.Amount
 		}
 	}
 }
@@ -73,14 +73,14 @@ func (f *fit) addSums(p *page, root, copies int64) {
 	for i := range c.classes {
 		of := &c.classes[i]
 		for _, row := range c.usable.usable {
-			one := &p.providers[row]
-			key := usedClass{one.id, of.id}
+			provider := &p.providers[row]
+			key := usedClass{provider.id, of.id}
 			set, has := f.settings[key]
 			if !has || !of.canServe(s, p, row, anchor, &set) {
 				continue
 			}
-			times, isOwnCopy := copies, f.isCopy && one.root == root
-			if s.isSharing(p, one) && !isOwnCopy {
+			times, isOwnCopy := copies, f.isCopy && provider.root == root
+			if s.isSharing(p, provider) && !isOwnCopy {
 				if c.seen[key] {
 					continue
 				}
@@ -103,20 +103,20 @@ func (c *summedClass) canServe(s *candidateSearch, p *page, row int32, anchor *p
 
 // finish completes the result: the limits of classes, and the upper bound.
 func (f *fit) finish() {
-	if f.made.Stopped != StoppedAtEnd {
+	if f.found.Stopped != StoppedAtEnd {
 		return
 	}
-	f.made.AtMost = f.most
+	f.found.AtMost = f.most
 	for i := range f.sums.classes {
-		of, to := &f.sums.classes[i], &f.made.Classes[i]
+		of, to := &f.sums.classes[i], &f.found.Classes[i]
 		to.Free, to.Limit = of.free, of.units
 		if of.isDivided {
 			to.Limit = of.free / max(1, of.amount)
 		}
-		f.made.AtMost = min(f.made.AtMost, to.Limit)
+		f.found.AtMost = min(f.found.AtMost, to.Limit)
 	}
 	if len(f.sums.classes) == 0 {
-		f.made.AtMost = 0
+		f.found.AtMost = 0
 	}
-	f.made.AtMost = min(f.made.AtMost, math.MaxInt64)
+	f.found.AtMost = min(f.found.AtMost, math.MaxInt64)
 }

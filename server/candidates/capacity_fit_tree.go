@@ -52,13 +52,13 @@ func (f *fit) limitOf() int {
 	case RelationTogether:
 		return f.question.Count
 	}
-	return f.question.Count - int(f.made.Fit)
+	return f.question.Count - int(f.found.Fit)
 }
 
 // checkEnd returns an error if the search has no more time or budget.
 func (f *fit) checkEnd() error {
 	if f.spent >= f.placer.most || f.search.isBudgetSpent() {
-		f.made.Stopped = StoppedByBudget
+		f.found.Stopped = StoppedByBudget
 		return errFitStopped
 	}
 	if err := f.search.checkTime(); err != nil {
@@ -76,23 +76,23 @@ func (f *fit) add(fitting, most, copies int64) (searched int64, err error) {
 			if fitting >= count {
 				searched = 1
 			}
-			f.made.Fit, f.most = max(f.made.Fit, fitting), max(f.most, most)
+			f.found.Fit, f.most = max(f.found.Fit, fitting), max(f.most, most)
 		} else {
-			searched = min(copies, (count-f.made.Fit+fitting-1)/fitting)
-			f.made.Fit = min(count, f.made.Fit+fitting*searched)
+			searched = min(copies, (count-f.found.Fit+fitting-1)/fitting)
+			f.found.Fit = min(count, f.found.Fit+fitting*searched)
 			f.most = sumOf(f.most, productOf(most, searched))
 		}
-		f.made.WithRoom += searched
-		f.made.MostInOne = max(f.made.MostInOne, fitting)
+		f.found.WithRoom += searched
+		f.found.MostInOne = max(f.found.MostInOne, fitting)
 		f.search.tally.Candidates += int(fitting)
 	} else if f.relation == RelationTogether {
 		f.most = max(f.most, most)
 	} else {
 		f.most = sumOf(f.most, productOf(most, copies))
 	}
-	f.made.Looked += searched
-	if f.made.Fit >= count {
-		f.made.Stopped = StoppedByCount
+	f.found.Looked += searched
+	if f.found.Fit >= count {
+		f.found.Stopped = StoppedByCount
 		return searched, errFitStopped
 	}
 	return searched, nil

@@ -41,14 +41,14 @@ func (s *Search) FindForClaim(ctx context.Context, questions []Query, options Cl
 
 // forClaim returns the query with the order and the limits of a claim.
 func (q *Query) forClaim(options *ClaimOptions) Query {
-	made := *q
-	made.Limit, made.LimitPerTree, made.freed = min(options.Limit, maxCandidates), maxClaimsPerTree, options.Freed
-	if made.Order.By == OrderRandom {
-		made.Order = Order{} // candidates of one tree do not come together
+	query := *q
+	query.Limit, query.LimitPerTree, query.freed = min(options.Limit, maxCandidates), maxClaimsPerTree, options.Freed
+	if query.Order.By == OrderRandom {
+		query.Order = Order{} // candidates of one tree do not come together
 	}
-	made.BreadthFirst = made.Order.By == OrderDefault
-	made.Randomize = made.BreadthFirst
-	return made
+	query.BreadthFirst = query.Order.By == OrderDefault
+	query.Randomize = query.BreadthFirst
+	return query
 }
 
 // atQuestion returns the error of a question; nil for nil.
@@ -65,12 +65,12 @@ func (s *Search) claimInOnePage(ctx context.Context, conn *postgres.Conn, query 
 	if len(query.freed) > 0 {
 		return nil, nil
 	}
-	made, err := s.listInOnePage(ctx, conn, query)
-	if made == nil || err != nil {
+	result, err := s.listInOnePage(ctx, conn, query)
+	if result == nil || err != nil {
 		return nil, err
 	}
-	defer func() { _ = made.Close() }() // it has no snapshot
-	found, err := made.claimCandidates(nil)
+	defer func() { _ = result.Close() }() // it has no snapshot
+	found, err := result.claimCandidates(nil)
 	if len(found) == 0 || err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (s *Search) findInSnapshot(ctx context.Context, in *postgres.Snapshot, aske
 			return nil, err
 		}
 	}
-	made := &ClaimSearch{Question: len(asked) - 1}
+	claimSearch := &ClaimSearch{Question: len(asked) - 1}
 	for place := range asked {
 		search := s.newSearch(ctx, &asked[place], nil)
 		search.snapshot = in
@@ -95,8 +95,8 @@ func (s *Search) findInSnapshot(ctx context.Context, in *postgres.Snapshot, aske
 		if err == nil && len(found) > 0 {
 			return &ClaimSearch{Question: place, Candidates: found}, nil
 		}
-		if err == nil && place == made.Question {
-			made.Reason, err = s.emptyReasonIn(in, search)
+		if err == nil && place == claimSearch.Question {
+			claimSearch.Reason, err = s.emptyReasonIn(in, search)
 		}
 		if err != nil {
 			return nil, atQuestion(place, err)
@@ -104,9 +104,9 @@ func (s *Search) findInSnapshot(ctx context.Context, in *postgres.Snapshot, aske
 	}
 	if options.Refuse != nil {
 		searchpool.From(ctx).Leave()
-		return made, options.Refuse(ctx, in, made)
+		return claimSearch, options.Refuse(ctx, in, claimSearch)
 	}
-	return made, nil
+	return claimSearch, nil
 }
 
 // findForClaim returns the candidates of a search in its snapshot: first those of trees in which freed amounts count.
@@ -129,12 +129,12 @@ func (s *candidateSearch) findForClaim() (found []ClaimCandidate, err error) {
 // claimOthers adds the candidates of the trees that are not skipped.
 func (s *candidateSearch) claimOthers(found []ClaimCandidate, seen map[string]bool) ([]ClaimCandidate, error) {
 	defer s.closeSent()
-	made, err := beginIn(s)
+	result, err := beginIn(s)
 	if err != nil {
 		return nil, err
 	}
-	made.seen = seen
-	return made.claimCandidates(found)
+	result.seen = seen
+	return result.claimCandidates(found)
 }
 
 // claimFreed returns the candidates of the trees that can use a provider of a freed amount. These trees are skipped
@@ -167,8 +167,8 @@ func (c *Result) claimFreed() ([]ClaimCandidate, error) {
 // those that share one, in the order of the query.
 func (s *candidateSearch) freedTrees() ([]int64, error) {
 	var providers []int64
-	for _, one := range s.query.freed {
-		providers = append(providers, one.ProviderID)
+	for _, freedAmount := range s.query.freed {
+		providers = append(providers, freedAmount.ProviderID)
 	}
 	own, err := postgres.QueryOnce(s.ctx, s.snapshot, func(ctx context.Context, to db.DBTX) ([]int64, error) {
 		return s.of.queries.CandidateRootsOf(ctx, to, providers)

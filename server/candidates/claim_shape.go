@@ -21,29 +21,29 @@ func (c *Result) claimCandidates(found []ClaimCandidate) ([]ClaimCandidate, erro
 // claimCandidate returns the candidate of a choice. It shares no memory with the page.
 func (c *Result) claimCandidate(p *page, picks []int32, parts []part) ClaimCandidate {
 	s, anchor := c.search, p.tree(c.anchor)
-	made := &claimShaper{search: s, page: p, ClaimCandidate: ClaimCandidate{
+	shaper := &claimShaper{search: s, page: p, ClaimCandidate: ClaimCandidate{
 		RootID: anchor.id, Root: anchor.uuid, Mappings: map[string][]uuid.UUID{},
 		Guards: []ClaimGuard{{anchor.id, anchor.revision}},
 	}}
 	for i := range s.ids.groups {
 		if group := &s.ids.groups[i]; group.InTree != nil {
-			made.guardTree(anchor, group)
+			shaper.guardTree(anchor, group)
 		}
 	}
 	for i, row := range picks {
 		if want := &s.wants[i]; row >= 0 {
-			made.serve(want.group, row)
-			for j, one := range want.resources {
-				made.use(row, s.asked.Requirements[i].Uses[j].Class, one)
+			shaper.serve(want.group, row)
+			for j, resource := range want.resources {
+				shaper.use(row, s.asked.Requirements[i].Uses[j].Class, resource)
 			}
 		}
 	}
-	for _, one := range parts {
-		of := &s.splits[one.split]
-		made.serve(s.wants[of.want].group, one.row)
-		made.use(one.row, of.class, store.Amount{Class: of.amount.Class, Amount: one.amount})
+	for _, part := range parts {
+		of := &s.splits[part.split]
+		shaper.serve(s.wants[of.want].group, part.row)
+		shaper.use(part.row, of.class, store.Amount{Class: of.amount.Class, Amount: part.amount})
 	}
-	return made.sorted()
+	return shaper.sorted()
 }
 
 // claimShaper is a candidate while its parts are collected.
@@ -63,8 +63,8 @@ func (m *claimShaper) guardTree(anchor *provider, group *resolvedGroup) {
 	}
 	guard := ClaimGuard{-1, -1}
 	for i := tree.tree.start; i < tree.tree.end; i++ {
-		if one := &m.page.providers[i]; one.uuid == *group.InTree {
-			guard = ClaimGuard{one.id, one.revision}
+		if provider := &m.page.providers[i]; provider.uuid == *group.InTree {
+			guard = ClaimGuard{provider.id, provider.revision}
 		}
 	}
 	if (guard.ProviderID >= 0 || tree == anchor) && !slices.Contains(m.Guards, guard) {
@@ -74,27 +74,27 @@ func (m *claimShaper) guardTree(anchor *provider, group *resolvedGroup) {
 
 // serve adds a provider to those that serve a group.
 func (m *claimShaper) serve(group int, row int32) {
-	one, suffix := &m.page.providers[row], m.search.query.Groups[group].Suffix
-	if !slices.Contains(m.Mappings[suffix], one.uuid) {
-		m.Mappings[suffix] = append(m.Mappings[suffix], one.uuid)
+	provider, suffix := &m.page.providers[row], m.search.query.Groups[group].Suffix
+	if !slices.Contains(m.Mappings[suffix], provider.uuid) {
+		m.Mappings[suffix] = append(m.Mappings[suffix], provider.uuid)
 	}
-	if guard := (ClaimGuard{one.id, one.revision}); !slices.Contains(m.Guards, guard) {
+	if guard := (ClaimGuard{provider.id, provider.revision}); !slices.Contains(m.Guards, guard) {
 		m.Guards = append(m.Guards, guard)
-		if one.root != m.RootID {
-			m.Links = append(m.Links, ClaimLink{m.RootID, one.id})
+		if provider.root != m.RootID {
+			m.Links = append(m.Links, ClaimLink{m.RootID, provider.id})
 		}
 	}
 }
 
 // use adds an amount of a class on a provider.
 func (m *claimShaper) use(row int32, class int32, of store.Amount) {
-	one := &m.page.providers[row]
-	at := slices.IndexFunc(m.Uses, func(u ClaimUse) bool { return u.ProviderID == one.id && u.ClassID == class })
+	provider := &m.page.providers[row]
+	at := slices.IndexFunc(m.Uses, func(u ClaimUse) bool { return u.ProviderID == provider.id && u.ClassID == class })
 	if at >= 0 {
 		m.Uses[at].Amount += of.Amount
 		return
 	}
-	m.Uses = append(m.Uses, ClaimUse{ProviderID: one.id, Provider: one.uuid, ClassID: class, Class: of.Class, Amount: of.Amount})
+	m.Uses = append(m.Uses, ClaimUse{ProviderID: provider.id, Provider: provider.uuid, ClassID: class, Class: of.Class, Amount: of.Amount})
 }
 
 // sorted returns the candidate with its lists in the order of ids.

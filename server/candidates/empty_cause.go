@@ -78,9 +78,9 @@ func (s *candidateSearch) causeIfEmpty(in *postgres.Snapshot) EmptyCause {
 		cause EmptyCause
 		query Query
 	}{{CauseFull, whole}, {CauseTrait, whole.withoutTraits()}, {CauseAggregate, whole.withoutAggregates()}}
-	for _, one := range tries {
-		if s.hasAny(in, one.query, until) {
-			return one.cause
+	for _, attempt := range tries {
+		if s.hasAny(in, attempt.query, until) {
+			return attempt.cause
 		}
 	}
 	return CauseTree
@@ -94,9 +94,9 @@ func (s *candidateSearch) hasAny(in *postgres.Snapshot, query Query, until time.
 	query.Order, query.Randomize, query.BreadthFirst = Order{}, false, false
 	search := s.of.newSearch(s.ctx, &query, nil)
 	search.snapshot, search.until, search.isAside = in, until, true
-	made, err := beginIn(search)
+	result, err := beginIn(search)
 	if err == nil {
-		_ = made.each(func(*page, []int32, []part) bool {
+		_ = result.each(func(*page, []int32, []part) bool {
 			found = true
 			return false
 		})
@@ -106,22 +106,22 @@ func (s *candidateSearch) hasAny(in *postgres.Snapshot, query Query, until time.
 
 // withoutTraits returns the query without its conditions on traits.
 func (q *Query) withoutTraits() Query {
-	made := *q
-	made.RootRequired, made.RootForbidden, made.Groups = nil, nil, slices.Clone(q.Groups)
-	for i := range made.Groups {
-		made.Groups[i].Required, made.Groups[i].Forbidden = nil, nil
+	query := *q
+	query.RootRequired, query.RootForbidden, query.Groups = nil, nil, slices.Clone(q.Groups)
+	for i := range query.Groups {
+		query.Groups[i].Required, query.Groups[i].Forbidden = nil, nil
 	}
-	return made
+	return query
 }
 
 // withoutAggregates returns the query without its conditions on aggregates.
 func (q *Query) withoutAggregates() Query {
-	made := *q
-	made.RootMemberOf, made.RootNotMemberOf, made.Groups = nil, nil, slices.Clone(q.Groups)
-	for i := range made.Groups {
-		made.Groups[i].MemberOf, made.Groups[i].NotMemberOf = nil, nil
+	query := *q
+	query.RootMemberOf, query.RootNotMemberOf, query.Groups = nil, nil, slices.Clone(q.Groups)
+	for i := range query.Groups {
+		query.Groups[i].MemberOf, query.Groups[i].NotMemberOf = nil, nil
 	}
-	return made
+	return query
 }
 
 // freeAll changes the inventories of a page as if nothing were allocated.

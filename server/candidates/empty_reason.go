@@ -167,8 +167,8 @@ func (s *candidateSearch) findReason(in *postgres.Snapshot) (EmptyReason, *predi
 		}
 		slices.SortFunc(rows, func(a, b db.CandidateSelectivityRow) int { return int(a.Position - b.Position) })
 		for _, row := range rows {
-			if one := &all[row.Position-1]; row.Found == 0 && one.Count == 0 {
-				return one.reason(), one, nil
+			if predicate := &all[row.Position-1]; row.Found == 0 && predicate.Count == 0 {
+				return predicate.reason(), predicate, nil
 			}
 		}
 	}

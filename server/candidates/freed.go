@@ -16,16 +16,16 @@ func (s *Search) ListFreed(
 ) (found []ClaimCandidate, isAll bool, err error) {
 	query.Limit, query.LimitPerTree, query.freed = limit, 0, freed
 	query.Order, query.Randomize, query.BreadthFirst = Order{}, false, false
-	made := newResult(s.newSearch(ctx, &query, nil))
-	search := made.search
+	result := newResult(s.newSearch(ctx, &query, nil))
+	search := result.search
 	search.snapshot, search.until, search.isAside = in, until, true
 	defer search.closeSent()
 	if fits, err := search.resolve(); !fits || err != nil {
 		return nil, err == nil, err
 	}
 	search.leads = leads{given: []int64{root}, named: true, paired: true}
-	if made.found, err = search.next(limit); err == nil {
-		found, err = made.claimCandidates(nil)
+	if result.found, err = search.next(limit); err == nil {
+		found, err = result.claimCandidates(nil)
 	}
 	if fault.As(err) != nil { // the budget of the search
 		return found, false, nil

@@ -84,7 +84,7 @@ func (s *candidateSearch) cutBehindSharing(p *page, args *db.CandidatePageParams
 	if !s.query.isByCapacity() || args.Lead == leadNone {
 		return
 	}
-	if at := slices.IndexFunc(p.leads, func(one lead) bool { return one.shares }); at >= 0 {
+	if at := slices.IndexFunc(p.leads, func(item lead) bool { return item.shares }); at >= 0 {
 		p.leads = p.leads[:at+1]
 		args.MaxRows = int32(len(p.leads))
 	}

@@ -33,19 +33,19 @@ func (s *Search) listInOnePage(ctx context.Context, conn *postgres.Conn, query Q
 	if p == nil || err != nil {
 		return nil, err
 	}
-	made := newResult(search)
-	made.found = p
-	if err := made.keepAll(); err != nil {
+	result := newResult(search)
+	result.found = p
+	if err := result.keepAll(); err != nil {
 		return nil, err
 	}
-	if made.count < query.Limit && !search.leads.isOver {
+	if result.count < query.Limit && !search.leads.isOver {
 		if hinted {
 			s.hints.forget(kind) // it no longer leads to enough candidates
 		}
 		return nil, nil
 	}
 	search.remember()
-	return made, nil
+	return result, nil
 }
 
 // readOnly reads a page outside of a transaction. It returns nil if the names or the sharing providers are not those

@@ -36,15 +36,15 @@ const anyProvider = -1
 // an aggregate of the unsuffixed group by its root.
 func (s *candidateSearch) pairConditions() (all []pairCondition) {
 	bits := map[string]int64{}
-	add := func(one predicate, provider int) {
-		if len(one.Traits)+len(one.Aggregates) != 1 || len(all) == maxPairConditions {
+	add := func(item predicate, provider int) {
+		if len(item.Traits)+len(item.Aggregates) != 1 || len(all) == maxPairConditions {
 			return
 		}
-		key := string(encoded(one))
+		key := string(encoded(item))
 		if bits[key] == 0 {
 			bits[key] = bit(len(bits))
 		}
-		all = append(all, pairCondition{Bit: bits[key], predicate: one, provider: provider})
+		all = append(all, pairCondition{Bit: bits[key], predicate: item, provider: provider})
 	}
 	for i := range s.ids.rootRequired {
 		add(predicate{Traits: s.ids.rootRequired[i : i+1]}, len(s.ids.groups))

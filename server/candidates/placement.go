@@ -72,7 +72,7 @@ func (s *Search) placeInSnapshot(
 			return nil, err
 		}
 	}
-	made := &PlacementSearch{Question: len(questions) - 1, IsExact: true}
+	search := &PlacementSearch{Question: len(questions) - 1, IsExact: true}
 	spent := placementWork{}
 	for place := range questions {
 		query := questions[place].forPlacement(options)
@@ -80,19 +80,19 @@ func (s *Search) placeInSnapshot(
 		if err == nil && len(tried.members) == options.Members {
 			return &PlacementSearch{Question: place, Members: tried.members, Fit: options.Members}, nil
 		}
-		if err == nil && place == made.Question && fit == 0 {
-			made.Reason, err = s.emptyReasonIn(in, tried.search)
+		if err == nil && place == search.Question && fit == 0 {
+			search.Reason, err = s.emptyReasonIn(in, tried.search)
 		}
 		if err != nil {
 			return nil, atQuestion(place, err)
 		}
-		made.Fit, made.IsExact = max(made.Fit, fit), made.IsExact && tried.isExact
+		search.Fit, search.IsExact = max(search.Fit, fit), search.IsExact && tried.isExact
 	}
 	if options.Refuse != nil {
 		searchpool.From(ctx).Leave()
-		return made, options.Refuse(ctx, in, made)
+		return search, options.Refuse(ctx, in, search)
 	}
-	return made, nil
+	return search, nil
 }
 
 // placementWork is the work of the questions so far, for further members and of exhaustive searches. Each has a limit of its own,
@@ -124,12 +124,12 @@ func (s *Search) placeMembers(
 
 // forPlacement returns the query with the order of a placement. Its limit determines the size of pages.
 func (q *Query) forPlacement(options *PlacementOptions) Query {
-	made := *q
-	made.Limit, made.LimitPerTree, made.freed = options.Members, 0, nil
-	if made.Order.By == OrderRandom {
-		made.Order = Order{}
+	query := *q
+	query.Limit, query.LimitPerTree, query.freed = options.Members, 0, nil
+	if query.Order.By == OrderRandom {
+		query.Order = Order{}
 	}
-	made.Randomize = made.Order.By == OrderDefault
-	made.BreadthFirst = options.Relation == RelationApart // a page has a tree for each member
-	return made
+	query.Randomize = query.Order.By == OrderDefault
+	query.BreadthFirst = options.Relation == RelationApart // a page has a tree for each member
+	return query
 }

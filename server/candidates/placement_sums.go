@@ -60,9 +60,9 @@ func (e *exhaustiveSearch) merge(joined, part *placementPart) error {
 	joined.sums = nil
 	for i := range sums {
 		for j := range part.sums {
-			one, other := &sums[i], &part.sums[j]
-			sum := placementSum{members: one.members + other.members, weight: one.weight + other.weight, last: one.last}
-			sum.uses, _ = e.sumOfUses(one.uses, other.uses)
+			item, other := &sums[i], &part.sums[j]
+			sum := placementSum{members: item.members + other.members, weight: item.weight + other.weight, last: item.last}
+			sum.uses, _ = e.sumOfUses(item.uses, other.uses)
 			for at := other.last; at != nil; at = at.before {
 				sum.last = &chosenTree{at.placementChoice, sum.last}
 			}

@@ -61,14 +61,14 @@ func (u usage) add(of []ClaimCandidate, sign int64) {
 
 // newPlacer returns a placer after some work for further members of earlier questions.
 func newPlacer(search *candidateSearch, options *PlacementOptions, spent int64) *placer {
-	made := &placer{
+	result := &placer{
 		search: search, builder: treeBuilder{search: search}, relation: options.Relation, wanted: options.Members, isExact: true,
 		taken: usage{}, copies: copiesCache{}, most: maxPlacementIntervals, spent: spent,
 	}
 	if budget := search.query.Budget; budget > 0 {
-		made.most = min(made.most, budget/combine.StopInterval)
+		result.most = min(result.most, budget/combine.StopInterval)
 	}
-	return made
+	return result
 }
 
 // place places as many members as it can.
@@ -177,8 +177,8 @@ func (p *placer) placeInTurn() error {
 		return err
 	}
 	pages, err := p.readAgain(turns)
-	for _, one := range pages {
-		defer one.release()
+	for _, page := range pages {
+		defer page.release()
 	}
 	if err != nil {
 		return err
@@ -198,9 +198,9 @@ type turn struct {
 func (p *placer) readAgain(turns []*turn) (pages []*page, err error) {
 	s, known := p.search, map[int64]*turn{}
 	s.leads, s.chosen, s.pair = leads{named: true, probed: true, paired: true}, nil, nil
-	for _, one := range turns {
-		s.leads.given = append(s.leads.given, one.root)
-		known[one.root] = one
+	for _, turn := range turns {
+		s.leads.given = append(s.leads.given, turn.root)
+		known[turn.root] = turn
 	}
 	for {
 		found, err := s.next(len(turns))
@@ -223,29 +223,29 @@ func (p *placer) takeTurns(turns []*turn) error {
 	count := len(p.members)
 	for isOver := false; !isOver && count < p.wanted; {
 		isOver = true
-		for _, one := range turns {
-			if one.isFull || count == p.wanted {
+		for _, turn := range turns {
+			if turn.isFull || count == p.wanted {
 				continue
 			}
-			p.taken.add(one.members, -1)
-			more, err := p.largest(one.tree, len(one.members)+1, len(one.members)+1)
+			p.taken.add(turn.members, -1)
+			more, err := p.largest(turn.tree, len(turn.members)+1, len(turn.members)+1)
 			if err == nil && more == nil {
-				one.isFull = true
-				err = p.checkExact(one.tree, len(one.members)+1)
+				turn.isFull = true
+				err = p.checkExact(turn.tree, len(turn.members)+1)
 			}
 			if err != nil {
 				return err
 			}
 			if more != nil {
-				one.members, isOver = more, false
+				turn.members, isOver = more, false
 				count++
 			}
-			p.taken.add(one.members, 1)
+			p.taken.add(turn.members, 1)
 		}
 	}
 	p.members = p.members[:0:0]
-	for _, one := range turns {
-		p.members = append(p.members, one.members...)
+	for _, turn := range turns {
+		p.members = append(p.members, turn.members...)
 	}
 	return nil
 }

@@ -39,9 +39,9 @@ func (c copiesCache) of(s *candidateSearch, kind copiesKind) *combine.Search {
 // copiedRequest returns several copies of the query's request as one. Sets, isolation and subtrees are those of each copy;
 // amounts add up on each provider.
 func (s *candidateSearch) copiedRequest(kind copiesKind) combine.Request {
-	made := combine.Request{Shuffle: s.rng, First: s.asked.First, Stop: s.asked.Stop}
+	request := combine.Request{Shuffle: s.rng, First: s.asked.First, Stop: s.asked.Stop}
 	if kind.hasSets {
-		made.Sets = kind.count * s.asked.Sets
+		request.Sets = kind.count * s.asked.Sets
 	}
 	wants, bounded := len(s.asked.Requirements), s.repeatedClasses()
 	for number := range kind.count {
@@ -57,7 +57,7 @@ func (s *candidateSearch) copiedRequest(kind copiesKind) combine.Request {
 			if kind.hasSets && !want.Suffixed {
 				want.Slot += number * len(s.slots)
 			}
-			made.Requirements = append(made.Requirements, want)
+			request.Requirements = append(request.Requirements, want)
 		}
 		moved := func(places []int) (to []int) {
 			for _, place := range places {
@@ -66,13 +66,13 @@ func (s *candidateSearch) copiedRequest(kind copiesKind) combine.Request {
 			return to
 		}
 		for _, set := range s.asked.Isolated {
-			made.Isolated = append(made.Isolated, moved(set))
+			request.Isolated = append(request.Isolated, moved(set))
 		}
 		for _, set := range s.asked.Subtrees {
-			made.Subtrees = append(made.Subtrees, combine.Subtree{Inside: moved(set.Inside), Outside: moved(set.Outside)})
+			request.Subtrees = append(request.Subtrees, combine.Subtree{Inside: moved(set.Inside), Outside: moved(set.Outside)})
 		}
 	}
-	return made
+	return request
 }
 
 // copiedClass is the class for what one copy uses of a class: that of no inventory, whose ids are not negative.
@@ -95,7 +95,7 @@ func (s *candidateSearch) repeatedClasses() (repeated []int32) {
 // kindFor returns the kind of copies for a tree. Trait sets do not matter if all options of an unsuffixed requirement meet
 // all of them, as on hosts of a single provider.
 func (p *placer) kindFor(tree *candidateTree, count int) copiesKind {
-	s, made := p.search, copiesKind{count: count, hasSets: p.search.asked.Sets > 0}
+	s, kind := p.search, copiesKind{count: count, hasSets: p.search.asked.Sets > 0}
 	repeated := s.repeatedClasses()
 	for _, want := range s.asked.Requirements {
 		meetsAll := !want.Suffixed
@@ -104,62 +104,62 @@ func (p *placer) kindFor(tree *candidateTree, count int) copiesKind {
 			meetsAll = meetsAll && len(option.Met) == s.asked.Sets
 			for j, use := range want.Uses {
 				if slices.Contains(repeated, use.Class) && option.Free[j] < p.freeOf(tree, option.Provider, use.Class) {
-					made.isBounded = true
+					kind.isBounded = true
 				}
 			}
 		}
-		made.hasSets = made.hasSets && !meetsAll
+		kind.hasSets = kind.hasSets && !meetsAll
 	}
-	return made
+	return kind
 }
 
 // copyTree returns a tree for a kind of copies, without what the members use.
 func (p *placer) copyTree(tree *candidateTree, kind copiesKind) *combine.Tree {
 	s := p.search
-	made := &combine.Tree{Anchor: tree.Anchor, Providers: tree.Providers, Options: make([][]combine.Option, len(s.slots))}
+	result := &combine.Tree{Anchor: tree.Anchor, Providers: tree.Providers, Options: make([][]combine.Option, len(s.slots))}
 	repeated := s.repeatedClasses()
 	for i, options := range tree.Options {
 		classes := s.slots[i].classes
-		for _, one := range options {
-			bounds := one.Free
+		for _, option := range options {
+			bounds := option.Free
 			if len(classes) > 0 {
-				one.Free = make([]int64, 0, 2*len(classes))
+				option.Free = make([]int64, 0, 2*len(classes))
 			}
 			for _, class := range classes {
-				one.Free = append(one.Free, p.freeOf(tree, one.Provider, class))
+				option.Free = append(option.Free, p.freeOf(tree, option.Provider, class))
 			}
 			for j, class := range classes {
 				if kind.isBounded && slices.Contains(repeated, class) {
-					one.Free = append(one.Free, bounds[j])
+					option.Free = append(option.Free, bounds[j])
 				}
 			}
-			made.Options[i] = append(made.Options[i], one)
+			result.Options[i] = append(result.Options[i], option)
 		}
 	}
 	if kind.hasSets {
-		p.copySets(made, kind.count)
+		p.copySets(result, kind.count)
 	}
-	return made
+	return result
 }
 
 // copySets gives each copy slots of its own, whose options meet the copy's trait sets.
-func (p *placer) copySets(made *combine.Tree, count int) {
-	own := made.Options
+func (p *placer) copySets(tree *combine.Tree, count int) {
+	own := tree.Options
 	for number := 1; number < count; number++ {
 		for i, options := range own {
 			var copied []combine.Option
-			for _, one := range options {
+			for _, option := range options {
 				if p.search.slots[i].suffixed {
 					break
 				}
-				met := make([]int32, len(one.Met))
-				for j, set := range one.Met {
+				met := make([]int32, len(option.Met))
+				for j, set := range option.Met {
 					met[j] = set + int32(number*p.search.asked.Sets)
 				}
-				one.Met = met
-				copied = append(copied, one)
+				option.Met = met
+				copied = append(copied, option)
 			}
-			made.Options = append(made.Options, copied)
+			tree.Options = append(tree.Options, copied)
 		}
 	}
 }

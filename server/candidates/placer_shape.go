@@ -21,14 +21,14 @@ func (e *exhaustiveSearch) sharedIn(tree *candidateTree) (shared []sharedAmount)
 			if !tree.Providers[i].Shared || free <= 0 {
 				continue
 			}
-			one := sharedAmount{usedClass: usedClass{tree.Providers[i].ID, class}, free: free}
-			pool, known := e.pools[one.usedClass]
+			amount := sharedAmount{usedClass: usedClass{tree.Providers[i].ID, class}, free: free}
+			pool, known := e.pools[amount.usedClass]
 			if !known {
 				pool = int32(len(e.free))
-				e.pools[one.usedClass], e.free = pool, append(e.free, free)
+				e.pools[amount.usedClass], e.free = pool, append(e.free, free)
 			}
-			one.pool = pool
-			shared = append(shared, one)
+			amount.pool = pool
+			shared = append(shared, amount)
 		}
 	}
 	slices.SortFunc(shared, func(a, b sharedAmount) int { return int(a.pool - b.pool) })
@@ -73,27 +73,27 @@ func (e *exhaustiveSearch) shapeOf(tree *candidateTree, limit int) (*treeShape, 
 	if known := e.shapes[key]; known != nil {
 		return known, nil
 	}
-	made := &treeShape{}
+	shape := &treeShape{}
 	if e.shapeBytes += len(key); e.shapeBytes <= maxShapeBytes {
-		e.shapes[key] = made
+		e.shapes[key] = shape
 	}
 	shared := e.sharedIn(tree)
 	least := &leastUses{e, tree, shared}
 	e.limitTo(shared, make([]int64, len(shared)))
 	alone, err := e.largest(tree, 1, limit)
-	if made.alone = len(alone); err != nil || made.alone == limit || len(shared) == 0 {
-		return made, err
+	if shape.alone = len(alone); err != nil || shape.alone == limit || len(shared) == 0 {
+		return shape, err
 	}
 	e.taken = usage{}
-	most, err := e.largest(tree, made.alone+1, limit)
-	for members := made.alone + 1; members <= len(most) && err == nil && !e.isSpent(); members++ {
+	most, err := e.largest(tree, shape.alone+1, limit)
+	for members := shape.alone + 1; members <= len(most) && err == nil && !e.isSpent(); members++ {
 		var all [][]int64
 		all, err = least.of(members)
 		for _, amounts := range all {
-			made.options = append(made.options, shapeOption{members, e.usesOf(shared, amounts)})
+			shape.options = append(shape.options, shapeOption{members, e.usesOf(shared, amounts)})
 		}
 	}
-	return made, err
+	return shape, err
 }
 
 // shapeKey describes what matters of a tree: how its providers relate, and for each slot which ones serve it, with what is
@@ -173,27 +173,27 @@ func (l *leastUses) of(members int) (found [][]int64, err error) {
 }
 
 // below returns limits that permit what others do without some amounts.
-func below(limits [][]int64, amounts []int64) (made [][]int64) {
-	add := func(one []int64) {
-		if !slices.ContainsFunc(made, func(other []int64) bool { return areWithin(one, other) }) {
-			made = append(made, one)
+func below(limits [][]int64, amounts []int64) (result [][]int64) {
+	add := func(numbers []int64) {
+		if !slices.ContainsFunc(result, func(other []int64) bool { return areWithin(numbers, other) }) {
+			result = append(result, numbers)
 		}
 	}
-	for _, one := range limits {
-		if !areWithin(amounts, one) {
-			add(one)
+	for _, limit := range limits {
+		if !areWithin(amounts, limit) {
+			add(limit)
 		}
 	}
-	for _, one := range limits {
+	for _, limit := range limits {
 		for i, amount := range amounts {
-			if amount > 0 && areWithin(amounts, one) {
-				cut := slices.Clone(one)
+			if amount > 0 && areWithin(amounts, limit) {
+				cut := slices.Clone(limit)
 				cut[i] = amount - 1
 				add(cut)
 			}
 		}
 	}
-	return made
+	return result
 }
 
 // areWithin reports whether no amount exceeds its limit.

@@ -33,13 +33,13 @@ func (p *placer) largest(tree *candidateTree, least, limit int) (found []ClaimCa
 	}
 	fitting, failing, count := 0, limit+1, least
 	for fitting+1 < failing {
-		made, err := p.try(tree, count)
+		candidates, err := p.try(tree, count)
 		if err != nil {
 			return found, err
 		}
 		switch {
-		case made != nil:
-			found, fitting = made, count
+		case candidates != nil:
+			found, fitting = candidates, count
 		case found == nil && count == least:
 			return nil, nil
 		default:
@@ -75,8 +75,8 @@ func (p *placer) bound(tree *candidateTree, limit int) int {
 func (p *placer) freeOf(tree *candidateTree, provider int, class int32) int64 {
 	row := tree.rows[provider]
 	for at := tree.page.providers[row].inventories.start; at < tree.page.providers[row].inventories.end; at++ {
-		if one := &tree.page.inventories[at]; one.class == class {
-			return one.unused() - p.taken[usedClass{tree.Providers[provider].ID, class}]
+		if inventory := &tree.page.inventories[at]; inventory.class == class {
+			return inventory.unused() - p.taken[usedClass{tree.Providers[provider].ID, class}]
 		}
 	}
 	return 0
@@ -165,22 +165,22 @@ func (p *placer) together(tree *candidateTree, count int) ([]ClaimCandidate, err
 	if !search.Next() {
 		return nil, search.Err()
 	}
-	made := make([]ClaimCandidate, count)
+	candidates := make([]ClaimCandidate, count)
 	chosen, wants := search.Chosen(), len(p.search.wants)
-	for i := range made {
-		made[i] = p.candidate(tree, chosen[i*wants:(i+1)*wants], nil)
+	for i := range candidates {
+		candidates[i] = p.candidate(tree, chosen[i*wants:(i+1)*wants], nil)
 	}
-	return made, nil
+	return candidates, nil
 }
 
 // oneByOne returns the candidates of several members, of which each is the first one that fits beside those before; nil if
 // one does not fit. A choice is made again while it fits, without a search. Searches count as steps.
-func (p *placer) oneByOne(tree *candidateTree, count int) (made []ClaimCandidate, err error) {
+func (p *placer) oneByOne(tree *candidateTree, count int) (candidates []ClaimCandidate, err error) {
 	if p.walk == nil {
 		p.walk = p.search.newWalk()
 	}
 	used := usage{}
-	for searches := 1; len(made) < count && err == nil; searches++ {
+	for searches := 1; len(candidates) < count && err == nil; searches++ {
 		if searches%combine.StopInterval == 0 {
 			if err = p.search.chargeBudget(); err != nil {
 				continue
@@ -192,11 +192,11 @@ func (p *placer) oneByOne(tree *candidateTree, count int) (made []ClaimCandidate
 			err = cmp.Or(p.walk.err, errNoMore)
 			continue
 		}
-		one := []ClaimCandidate{p.candidate(tree, p.walk.chosen, p.walk.parts)}
-		times := p.timesOf(tree, &one[0], count-len(made))
-		p.taken.add(one, times)
-		used.add(one, times)
-		made = append(made, slices.Repeat(one, int(times))...)
+		claimCandidates := []ClaimCandidate{p.candidate(tree, p.walk.chosen, p.walk.parts)}
+		times := p.timesOf(tree, &claimCandidates[0], count-len(candidates))
+		p.taken.add(claimCandidates, times)
+		used.add(claimCandidates, times)
+		candidates = append(candidates, slices.Repeat(claimCandidates, int(times))...)
 	}
 	for key, amount := range used {
 		if p.taken[key] -= amount; p.taken[key] == 0 {
@@ -209,7 +209,7 @@ func (p *placer) oneByOne(tree *candidateTree, count int) (made []ClaimCandidate
 	case err != nil:
 		return nil, err
 	}
-	return made, nil
+	return candidates, nil
 }
 
 // timesOf returns how many members, up to a limit, the walk would give the candidate that it has found: that candidate is the
@@ -247,29 +247,29 @@ func (p *placer) reduced(tree *candidateTree) *candidateTree {
 	if !p.isTaken(tree) {
 		return tree
 	}
-	made := *tree
-	made.Options = make([][]combine.Option, len(tree.Options))
+	result := *tree
+	result.Options = make([][]combine.Option, len(tree.Options))
 	for i, options := range tree.Options {
 		classes := p.search.slots[i].classes
-		for _, one := range options {
-			one.Free = slices.Clone(one.Free)
+		for _, option := range options {
+			option.Free = slices.Clone(option.Free)
 			for j, class := range classes {
-				one.Free[j] = min(one.Free[j], p.freeOf(tree, one.Provider, class))
+				option.Free[j] = min(option.Free[j], p.freeOf(tree, option.Provider, class))
 			}
-			made.Options[i] = append(made.Options[i], one)
+			result.Options[i] = append(result.Options[i], option)
 		}
 	}
-	made.shares = slices.Clone(tree.shares)
-	for i := range made.shares {
-		of := &made.shares[i]
+	result.shares = slices.Clone(tree.shares)
+	for i := range result.shares {
+		of := &result.shares[i]
 		of.inventories = slices.Clone(of.inventories)
-		for j, one := range of.inventories {
-			if one != nil {
-				left := *one
-				left.free = min(left.free, p.freeOf(tree, of.provider, one.class))
+		for j, inventory := range of.inventories {
+			if inventory != nil {
+				left := *inventory
+				left.free = min(left.free, p.freeOf(tree, of.provider, inventory.class))
 				of.inventories[j] = &left
 			}
 		}
 	}
-	return &made
+	return &result
 }

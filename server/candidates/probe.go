@@ -25,23 +25,23 @@ func (p *predicate) clone() *predicate {
 	if p == nil {
 		return nil
 	}
-	made := *p
-	made.Traits, made.Aggregates = slices.Clone(p.Traits), slices.Clone(p.Aggregates)
+	result := *p
+	result.Traits, result.Aggregates = slices.Clone(p.Traits), slices.Clone(p.Aggregates)
 	if p.Class != nil {
-		made.Class = new(int32)
-		*made.Class = *p.Class
+		result.Class = new(int32)
+		*result.Class = *p.Class
 	}
-	return &made
+	return &result
 }
 
 // predicates returns the distinct conditions of the query: groups with equal conditions are no more selective together.
 func (s *candidateSearch) predicates() []predicate {
 	var all []predicate
 	known := map[string]bool{}
-	add := func(one predicate) {
-		if key := string(encoded(one)); !known[key] {
+	add := func(item predicate) {
+		if key := string(encoded(item)); !known[key] {
 			known[key] = true
-			all = append(all, one)
+			all = append(all, item)
 		}
 	}
 	for i := range s.ids.rootRequired {
@@ -69,8 +69,8 @@ func (s *candidateSearch) predicates() []predicate {
 			add(predicate{Aggregates: set})
 		}
 	}
-	for _, one := range s.isolatedCounts() {
-		add(one)
+	for _, isolatedCount := range s.isolatedCounts() {
+		add(isolatedCount)
 	}
 	return all
 }

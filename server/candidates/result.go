@@ -40,9 +40,9 @@ type Result struct {
 	keptParts [][]part
 	used      usedTrees
 	// count is how many candidates were found; seen are those that could appear again with another anchor.
-	count int
-	seen  map[string]bool
-	made  Candidate
+	count     int
+	seen      map[string]bool
+	candidate Candidate
 	// anchor is the root of the tree of the candidate that is passed on.
 	anchor int64
 	// rows are the rows of the providers in made.Uses, picks those of the providers for all requirements; key is the
@@ -79,7 +79,7 @@ func (c *Result) All() iter.Seq2[*Candidate, error] {
 	return func(yield func(*Candidate, error) bool) {
 		err := c.each(func(p *page, picks []int32, parts []part) bool {
 			c.shape(p, picks, parts)
-			return yield(&c.made, nil)
+			return yield(&c.candidate, nil)
 		})
 		if err == nil {
 			err = c.search.checkGivenUp(c.count)
@@ -222,21 +222,21 @@ func (c *Result) start(round []pausedSearch) []pausedSearch {
 // takeOneFromEach yields one candidate of each search, and moves the searches that had one to the front. It returns
 // their number, and whether the consumer wants no more.
 func (c *Result) takeOneFromEach(round []pausedSearch, take choice) (going int, stop bool, err error) {
-	for i, one := range round {
+	for i, pausedSearch := range round {
 		c.search.unused = min(c.search.unused, len(round)-i-1)
 		taken := false
-		for !taken && one.next() {
+		for !taken && pausedSearch.next() {
 			before := c.count
-			if !c.takeNew(one.treeWalk, take) {
+			if !c.takeNew(pausedSearch.treeWalk, take) {
 				return 0, true, nil
 			}
 			taken = c.count > before // the candidate was new
 		}
-		if one.err != nil {
-			return 0, false, one.err
+		if pausedSearch.err != nil {
+			return 0, false, pausedSearch.err
 		}
-		if one.taken++; taken && !c.isLastOfTree(one.taken) {
-			round[going] = one
+		if pausedSearch.taken++; taken && !c.isLastOfTree(pausedSearch.taken) {
+			round[going] = pausedSearch
 			going++
 		}
 	}
@@ -291,14 +291,14 @@ func (c *Result) wasTaken(walk *treeWalk) bool {
 		}
 		c.key = binary.BigEndian.AppendUint64(c.key, uint64(provider.ID))
 	}
-	for _, one := range walk.parts {
-		provider := &walk.tree.page.providers[one.row]
+	for _, part := range walk.parts {
+		provider := &walk.tree.page.providers[part.row]
 		if !c.search.isSharing(walk.tree.page, provider) {
 			return false
 		}
 		c.key = binary.BigEndian.AppendUint64(c.key, uint64(provider.id))
-		c.key = binary.BigEndian.AppendUint64(c.key, uint64(one.split))
-		c.key = binary.BigEndian.AppendUint64(c.key, uint64(one.amount))
+		c.key = binary.BigEndian.AppendUint64(c.key, uint64(part.split))
+		c.key = binary.BigEndian.AppendUint64(c.key, uint64(part.amount))
 	}
 	if c.seen[string(c.key)] {
 		return true

@@ -67,14 +67,14 @@ type candidateSearch struct {
 
 // newSearch returns a search without a snapshot.
 func (s *Search) newSearch(ctx context.Context, query *Query, names *nameCache) *candidateSearch {
-	made := &candidateSearch{ctx: ctx, of: s, query: query, names: names, spending: query.spending, turn: searchpool.From(ctx)}
-	if made.spending == nil {
-		made.spending = &spending{}
+	search := &candidateSearch{ctx: ctx, of: s, query: query, names: names, spending: query.spending, turn: searchpool.From(ctx)}
+	if search.spending == nil {
+		search.spending = &spending{}
 	}
 	if query.isRandom() {
-		made.rng = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
+		search.rng = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
 	}
-	return made
+	return search
 }
 
 // begin resolves the names in the snapshot and chooses the lead. fits is false if no candidate can exist.
@@ -134,15 +134,15 @@ func (s *candidateSearch) prepare() (fits bool) {
 
 // any reports whether there is any candidate.
 func (s *candidateSearch) any() (bool, error) {
-	made := newResult(s)
+	result := newResult(s)
 	fits, err := s.begin()
 	if !fits || err != nil {
 		return false, err
 	}
-	if made.found, err = s.next(1); err != nil {
+	if result.found, err = s.next(1); err != nil {
 		return false, err
 	}
-	for _, err := range made.All() {
+	for _, err := range result.All() {
 		return err == nil, err
 	}
 	return false, nil
@@ -268,12 +268,12 @@ func (s *candidateSearch) keepNewTrees(p *page) {
 	if s.rng != nil && s.chosen != nil {
 		s.rng.Shuffle(len(p.leads), func(i, j int) { p.leads[i], p.leads[j] = p.leads[j], p.leads[i] })
 	}
-	p.leads = slices.DeleteFunc(p.leads, func(one lead) bool {
-		if s.skipped[one.root] || !s.leads.isNew(one.root) {
+	p.leads = slices.DeleteFunc(p.leads, func(item lead) bool {
+		if s.skipped[item.root] || !s.leads.isNew(item.root) {
 			return true
 		}
 		s.tally.Roots++
-		return one.excluded
+		return item.excluded
 	})
 	s.unused = len(p.leads)
 }

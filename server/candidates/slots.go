@@ -77,9 +77,9 @@ func newCandidateSlots(query *Query, ids *resolvedQuery) *candidateSlots {
 			s.spread(place, group, query.CanSplit)
 			continue
 		}
-		made := slot{suffixed: true, classes: group.classes, exists: query.isCondition(place)}
-		s.require(&made.own, groupCondition(group))
-		slotOf[place] = s.add(made, group.Resources)
+		result := slot{suffixed: true, classes: group.classes, exists: query.isCondition(place)}
+		s.require(&result.own, groupCondition(group))
+		slotOf[place] = s.add(result, group.Resources)
 		s.want(place, slotOf[place], group.classes, group.Resources, true)
 	}
 	for _, subtree := range query.Subtrees {
@@ -125,45 +125,45 @@ func (s *candidateSlots) isolate(query *Query, wantOf []int) {
 // conditions by themselves. A tree can be in an aggregate as a whole, by its root.
 func (s *candidateSlots) spread(place int, group *resolvedGroup, canSplit []string) {
 	whole := groupCondition(group)
-	made := slot{local: whole.Root != nil}
-	s.require(&made.either, condition{MemberOf: whole.MemberOf, MemberOfToo: whole.MemberOfToo})
-	s.require(&made.anchor, condition{NotMemberOf: whole.NotMemberOf})
+	result := slot{local: whole.Root != nil}
+	s.require(&result.either, condition{MemberOf: whole.MemberOf, MemberOfToo: whole.MemberOfToo})
+	s.require(&result.anchor, condition{NotMemberOf: whole.NotMemberOf})
 	whole.MemberOf, whole.MemberOfToo = nil, nil
 	if len(group.classes) > 1 || len(canSplit) > 0 {
 		whole.Required, whole.RequiredAny = nil, nil
 		for _, set := range group.required {
-			var one bits
-			one.add(s.conditionOf(traitCondition(set)))
-			s.sets = append(s.sets, one)
+			var item bits
+			item.add(s.conditionOf(traitCondition(set)))
+			s.sets = append(s.sets, item)
 		}
 		s.asked.Sets = len(s.sets)
 	}
-	s.require(&made.own, whole)
+	s.require(&result.own, whole)
 	for i := range group.classes {
-		made.classes, made.shared = group.classes[i:i+1], bits{}
+		result.classes, result.shared = group.classes[i:i+1], bits{}
 		if amount := group.Resources[i]; slices.Contains(canSplit, amount.Class) {
-			made.shared.add(s.amountOf(amountPart{Class: group.classes[i], Amount: amount.Amount, Least: 1, Shared: true}))
+			result.shared.add(s.amountOf(amountPart{Class: group.classes[i], Amount: amount.Amount, Least: 1, Shared: true}))
 			s.splits = append(s.splits, splitWant{want: len(s.wants), slot: len(s.slots), class: group.classes[i], amount: amount})
 		}
-		at := s.add(made, group.Resources[i:i+1])
+		at := s.add(result, group.Resources[i:i+1])
 		s.want(place, at, group.classes[i:i+1], group.Resources[i:i+1], false)
 	}
 }
 
 // groupCondition returns the conditions of a group.
 func groupCondition(group *resolvedGroup) condition {
-	made := condition{Forbidden: group.forbidden, NotMemberOf: group.notMemberOf}
+	result := condition{Forbidden: group.forbidden, NotMemberOf: group.notMemberOf}
 	for _, set := range group.required {
-		one := traitCondition(set)
-		made.Required, made.RequiredAny = append(made.Required, one.Required...), append(made.RequiredAny, one.RequiredAny...)
+		condition := traitCondition(set)
+		result.Required, result.RequiredAny = append(result.Required, condition.Required...), append(result.RequiredAny, condition.RequiredAny...)
 	}
 	if len(group.memberOf) > 0 {
-		made.MemberOf, made.MemberOfToo = group.memberOf[0], group.memberOf[1:]
+		result.MemberOf, result.MemberOfToo = group.memberOf[0], group.memberOf[1:]
 	}
 	if group.root != 0 {
-		made.Root = &group.root
+		result.Root = &group.root
 	}
-	return made
+	return result
 }
 
 // traitCondition requires one of some traits.
@@ -175,49 +175,49 @@ func traitCondition(set []int32) condition {
 }
 
 // require adds a condition to a set of them.
-func (s *candidateSlots) require(of *bits, one condition) {
-	if !one.isEmpty() {
-		of.add(s.conditionOf(one))
+func (s *candidateSlots) require(of *bits, item condition) {
+	if !item.isEmpty() {
+		of.add(s.conditionOf(item))
 	}
 }
 
 // conditionOf returns the number of a condition.
-func (s *candidateSlots) conditionOf(one condition) int {
-	key := string(encoded(one))
+func (s *candidateSlots) conditionOf(item condition) int {
+	key := string(encoded(item))
 	number, known := s.known[key]
 	if !known {
 		number = len(s.conditions)
 		s.known[key] = number
-		one.Bit = bit(number)
-		s.conditions = append(s.conditions, one)
+		item.Bit = bit(number)
+		s.conditions = append(s.conditions, item)
 	}
 	return number
 }
 
 // add returns the index of the slot that is equal, or adds a new one.
-func (s *candidateSlots) add(made slot, amounts []store.Amount) int {
-	for i, class := range made.classes {
-		made.amounts.add(s.amountOf(amountPart{Class: class, Amount: amounts[i].Amount, Least: amounts[i].Amount}))
+func (s *candidateSlots) add(result slot, amounts []store.Amount) int {
+	for i, class := range result.classes {
+		result.amounts.add(s.amountOf(amountPart{Class: class, Amount: amounts[i].Amount, Least: amounts[i].Amount}))
 	}
-	key := fmt.Sprint(made)
+	key := fmt.Sprint(result)
 	at, known := s.known[key]
-	if !known || !made.suffixed {
+	if !known || !result.suffixed {
 		at = len(s.slots)
 		s.known[key] = at
-		s.slots = append(s.slots, made)
+		s.slots = append(s.slots, result)
 	}
 	return at
 }
 
 // amountOf returns the number of an amount.
-func (s *candidateSlots) amountOf(one amountPart) int {
+func (s *candidateSlots) amountOf(part amountPart) int {
 	at := slices.IndexFunc(s.amounts, func(a amountPart) bool {
-		return a.Class == one.Class && a.Amount == one.Amount && a.Shared == one.Shared
+		return a.Class == part.Class && a.Amount == part.Amount && a.Shared == part.Shared
 	})
 	if at < 0 {
 		at = len(s.amounts)
-		one.Bit = bit(at)
-		s.amounts = append(s.amounts, one)
+		part.Bit = bit(at)
+		s.amounts = append(s.amounts, part)
 	}
 	return at
 }

@@ -85,7 +85,7 @@ func (s *candidateSlots) leaveOutSplits() {
 
 // splitOf returns the index in splits of a requirement, -1 for none.
 func (s *candidateSlots) splitOf(want int) int {
-	return slices.IndexFunc(s.splits, func(one splitWant) bool { return one.want == want })
+	return slices.IndexFunc(s.splits, func(item splitWant) bool { return item.want == want })
 }
 
 // leastPart is the smallest amount that the largest part of a split amount can be: at most 16 providers share it.
@@ -99,12 +99,12 @@ func (s *candidateSlots) beginWithOrder(query *Query) {
 	}
 	first, least := -1, int64(0)
 	for i := range s.wants {
-		for _, one := range s.wants[i].resources {
-			amount := one.Amount
+		for _, resource := range s.wants[i].resources {
+			amount := resource.Amount
 			if s.splitOf(i) >= 0 {
 				amount = leastPart(amount)
 			}
-			if one.Class == query.Order.Class && (first < 0 || amount < least) {
+			if resource.Class == query.Order.Class && (first < 0 || amount < least) {
 				first, least = i, amount
 			}
 		}

@@ -53,25 +53,25 @@ type usedTree struct {
 const maxKeptProviders = 1 << 16
 
 // add adds the tree of a provider.
-func (u *usedTrees) add(of *page, one *provider, search *candidateSearch) {
+func (u *usedTrees) add(of *page, item *provider, search *candidateSearch) {
 	if search.query.OnePerTree {
 		if u.onlyThem == nil {
 			u.onlyThem = map[int64]bool{}
 		}
-		u.onlyThem[one.id] = true
+		u.onlyThem[item.id] = true
 	}
-	if count := len(u.trees); count > 0 && u.trees[count-1].root == one.root {
+	if count := len(u.trees); count > 0 && u.trees[count-1].root == item.root {
 		return
 	}
 	// Depth first, the candidates of a tree come one after the other, and only sharing providers are in another tree.
 	if search.ids.sharing || search.query.interleavesTrees() {
-		if u.known[one.root] {
+		if u.known[item.root] {
 			return
 		}
 		if u.known == nil {
 			u.known = map[int64]bool{}
 		}
-		u.known[one.root] = true
+		u.known[item.root] = true
 	}
 	if count := len(u.pages); count == 0 || u.pages[count-1] != of && !slices.Contains(u.pages, of) {
 		// Outside of a snapshot, a page read again could be of another state.
@@ -83,7 +83,7 @@ func (u *usedTrees) add(of *page, one *provider, search *candidateSearch) {
 			of.unsorted = nil
 		}
 	}
-	u.trees = append(u.trees, usedTree{one.root, of})
+	u.trees = append(u.trees, usedTree{item.root, of})
 }
 
 // summaryPage is how many trees are sorted by their ids: summaries of few trees come in that order.
@@ -176,11 +176,11 @@ func (c *Result) summaries(trees []usedTree, again *page, yield func(*ProviderSu
 		}
 		of := p.tree(tree.root).tree
 		for i := of.start; i < of.end; i++ {
-			one := &p.providers[i]
-			if c.search.query.OnePerTree && !c.used.onlyThem[one.id] {
+			provider := &p.providers[i]
+			if c.search.query.OnePerTree && !c.used.onlyThem[provider.id] {
 				continue
 			}
-			p.summarize(one, &summary, classes)
+			p.summarize(provider, &summary, classes)
 			if !yield(&summary, nil) {
 				return false
 			}
@@ -190,15 +190,15 @@ func (c *Result) summaries(trees []usedTree, again *page, yield func(*ProviderSu
 }
 
 // summarize overwrites a summary with that of a provider.
-func (p *page) summarize(one *provider, to *ProviderSummary, classes map[int32]string) {
-	*to = ProviderSummary{UUID: one.uuid, Traits: p.lists[one.traits].names, Resources: to.Resources[:0]}
-	if root, known := p.places[one.root]; known {
+func (p *page) summarize(item *provider, to *ProviderSummary, classes map[int32]string) {
+	*to = ProviderSummary{UUID: item.uuid, Traits: p.lists[item.traits].names, Resources: to.Resources[:0]}
+	if root, known := p.places[item.root]; known {
 		to.Root = p.providers[root].uuid
 	}
-	if parent, known := p.places[one.parent]; known {
+	if parent, known := p.places[item.parent]; known {
 		to.Parent = &p.providers[parent].uuid
 	}
-	for i := one.inventories.start; i < one.inventories.end; i++ {
+	for i := item.inventories.start; i < item.inventories.end; i++ {
 		of := &p.inventories[i]
 		to.Resources = append(to.Resources, SummaryResource{Class: classes[of.class], Capacity: of.capacity, Used: of.used})
 	}

@@ -92,11 +92,11 @@ func (b *treeBuilder) collectUsable(p *page, root int64, own span) {
 	}
 	if foreign {
 		slices.SortFunc(b.usable, func(i, j int32) int {
-			one, other := &p.providers[i], &p.providers[j]
-			if isOwn := one.root == root; b.ownLast && isOwn != (other.root == root) {
+			provider, other := &p.providers[i], &p.providers[j]
+			if isOwn := provider.root == root; b.ownLast && isOwn != (other.root == root) {
 				return map[bool]int{false: -1, true: 1}[isOwn]
 			}
-			return cmp.Compare(one.id, other.id)
+			return cmp.Compare(provider.id, other.id)
 		})
 	}
 }
@@ -110,24 +110,24 @@ func (b *treeBuilder) place(p *page, usable, fromRow int) {
 }
 
 func (b *treeBuilder) addProvider(p *page, row int32) {
-	one := &p.providers[row]
+	provider := &p.providers[row]
 	b.rows = append(b.rows, row)
-	made := combine.Provider{ID: one.id, Root: one.root}
-	made.Shared = b.search.isSharing(p, one)
+	result := combine.Provider{ID: provider.id, Root: provider.root}
+	result.Shared = b.search.isSharing(p, provider)
 	if len(b.search.asked.Subtrees) > 0 {
 		from := len(b.path)
 		for known := true; known && len(b.path)-from <= len(p.providers); { // ends at a parent cycle that was made by hand
 			b.path = append(b.path, p.providers[row].id)
 			row, known = p.places[p.providers[row].parent]
 		}
-		made.Path = b.path[from:len(b.path):len(b.path)]
+		result.Path = b.path[from:len(b.path):len(b.path)]
 	}
-	b.members = append(b.members, made)
+	b.members = append(b.members, result)
 }
 
 // isSharing reports whether a provider shares its inventory.
-func (s *candidateSearch) isSharing(p *page, one *provider) bool {
-	return s.ids.sharing && slices.Contains(p.lists[one.traits].ids, s.ids.sharingTraits[0])
+func (s *candidateSearch) isSharing(p *page, item *provider) bool {
+	return s.ids.sharing && slices.Contains(p.lists[item.traits].ids, s.ids.sharingTraits[0])
 }
 
 func (b *treeBuilder) addOption(p *page, of *slot, row int32, place int) {

@@ -15,8 +15,8 @@ func (b *treeBuilder) choose(p *page, slot, start, fromRow int) {
 	options := b.options[start:]
 	if b.search.slots[slot].exists && len(options) > 1 {
 		options[0] = slices.MinFunc(options, func(x, y combine.Option) int {
-			one, other := &p.providers[b.rows[fromRow+x.Provider]], &p.providers[b.rows[fromRow+y.Provider]]
-			return bytes.Compare(one.uuid[:], other.uuid[:])
+			provider, other := &p.providers[b.rows[fromRow+x.Provider]], &p.providers[b.rows[fromRow+y.Provider]]
+			return bytes.Compare(provider.uuid[:], other.uuid[:])
 		})
 		b.options = b.options[:start+1]
 	}
@@ -58,8 +58,8 @@ func (b *treeBuilder) shares(p *page, anchor *provider, fromRow int) (all []shar
 		}
 	}
 	slices.SortFunc(all, func(x, y share) int {
-		one, other := &p.providers[b.rows[fromRow+x.provider]], &p.providers[b.rows[fromRow+y.provider]]
-		return bytes.Compare(one.uuid[:], other.uuid[:])
+		provider, other := &p.providers[b.rows[fromRow+x.provider]], &p.providers[b.rows[fromRow+y.provider]]
+		return bytes.Compare(provider.uuid[:], other.uuid[:])
 	})
 	return all
 }

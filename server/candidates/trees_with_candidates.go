@@ -21,8 +21,8 @@ func (s *Search) TreesWithCandidates(
 ) (with, givenUp []int64, err error) {
 	query.Limit, query.Order, query.Randomize, query.BreadthFirst = 0, Order{}, false, false
 	query.ignoreSums = ignoreSums
-	made := newResult(s.newSearch(ctx, &query, nil))
-	search := made.search
+	result := newResult(s.newSearch(ctx, &query, nil))
+	search := result.search
 	search.snapshot, search.isAside = in, true
 	if fits, err := search.resolve(); !fits || err != nil {
 		return nil, nil, err
@@ -30,7 +30,7 @@ func (s *Search) TreesWithCandidates(
 	search.leads = leads{given: roots, named: true, paired: true}
 	defer search.closeSent()
 	first, err := search.next(0)
-	for root, err := range made.trees(first, err) {
+	for root, err := range result.trees(first, err) {
 		if err != nil {
 			return with, nil, err
 		}
@@ -46,9 +46,9 @@ func (s *Search) TreeForEachGroup(ctx context.Context, in *postgres.Snapshot, qu
 	alone.Randomize, alone.BreadthFirst = false, false
 	search := s.newSearch(ctx, &alone, nil)
 	search.snapshot, search.until, search.isAside = in, until, true
-	made, err := beginIn(search)
+	result, err := beginIn(search)
 	if err == nil {
-		for root, err = range made.trees(made.found, nil) {
+		for root, err = range result.trees(result.found, nil) {
 			return root, err == nil, ignoreEnd(err)
 		}
 		err = search.checkGivenUp(0)
@@ -105,9 +105,9 @@ func (s *Search) CountIn(ctx context.Context, in *postgres.Snapshot, query Query
 	query.Order, query.Randomize, query.BreadthFirst = Order{}, false, false
 	search := s.newSearch(ctx, &query, nil)
 	search.snapshot, search.until, search.isAside = in, until, true
-	made, err := beginIn(search)
+	result, err := beginIn(search)
 	if err == nil {
-		err = made.each(func(*page, []int32, []part) bool {
+		err = result.each(func(*page, []int32, []part) bool {
 			count++
 			return true
 		})

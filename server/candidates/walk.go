@@ -41,11 +41,11 @@ type part struct {
 }
 
 func (s *candidateSearch) newWalk() *treeWalk {
-	made := &treeWalk{search: s, whole: s.plan.NewSearch()}
+	walk := &treeWalk{search: s, whole: s.plan.NewSearch()}
 	if s.unsplitPlan != nil {
-		made.unsplit = s.unsplitPlan.NewSearch()
+		walk.unsplit = s.unsplitPlan.NewSearch()
 	}
-	return made
+	return walk
 }
 
 // reset begins with another tree.
@@ -145,11 +145,11 @@ func (w *treeWalk) newSets(chosen []int) *split.Search {
 		needs[i] = s.splits[i].amount.Amount
 	}
 	providers := make([]split.Provider, len(w.tree.shares))
-	for i, one := range w.tree.shares {
+	for i, share := range w.tree.shares {
 		providers[i] = split.Provider{Rank: i, Parts: make([]split.Range, len(needs))}
-		for j, of := range one.inventories {
+		for j, of := range share.inventories {
 			if of != nil {
-				free := of.free - w.usedOf(one.provider, of.class, chosen)
+				free := of.free - w.usedOf(share.provider, of.class, chosen)
 				providers[i].Parts[j] = split.RangeOf(free, of.minUnit, of.stepSize)
 			} else {
 				providers[i].Parts[j] = split.RangeOf(0, 1, 1)

@@ -75,55 +75,55 @@ type Result struct {
 
 // Create claims the first candidate that fits. An error of a single question is a *candidates.QuestionError, and one of the
 // consumer a *store.RuleViolation.
-func (c *Claims) Create(ctx context.Context, asked *Request) (made Result, err error) {
+func (c *Claims) Create(ctx context.Context, asked *Request) (result Result, err error) {
 	err = c.withKey(ctx, asked.Key, func() error {
-		made, err = c.create(ctx, asked)
+		result, err = c.create(ctx, asked)
 		return err
 	})
 	if errors.Is(err, errReplayed) {
 		return replayed(asked)
 	}
-	c.metrics.observe(&made, err)
-	return made, err
+	c.metrics.observe(&result, err)
+	return result, err
 }
 
-func (c *Claims) create(ctx context.Context, asked *Request) (made Result, err error) {
+func (c *Claims) create(ctx context.Context, asked *Request) (result Result, err error) {
 	var effort store.ClaimEffort
-	for limit := firstLimit; made.Searches < maxSearches; limit = min(2*limit, maxLimit) {
-		made.Searches++
-		found, err := c.find(ctx, asked, limit, made.Searches == 1)
+	for limit := firstLimit; result.Searches < maxSearches; limit = min(2*limit, maxLimit) {
+		result.Searches++
+		found, err := c.find(ctx, asked, limit, result.Searches == 1)
 		if errors.Is(err, errChanged) {
 			continue
 		}
 		if err != nil {
-			return made, err
+			return result, err
 		}
 		if len(found.Candidates) == 0 {
-			return made, ErrNothingFits
+			return result, ErrNothingFits
 		}
-		claimed, err := c.write(ctx, asked, &made, found)
+		claimed, err := c.write(ctx, asked, &result, found)
 		if refused := store.AsRuleViolation(err); refused != nil && refused.Rule == store.ClaimNoneLeft {
 			effort.Add(refused.Values.ClaimEffort)
-			made.Effort = effort
+			result.Effort = effort
 			continue
 		}
 		if err != nil {
-			return made, err
+			return result, err
 		}
 		if asked.Key != nil && asked.Key.Replayed {
-			return made, errReplayed
+			return result, errReplayed
 		}
 		effort.Add(claimed.Effort)
-		made.Claimed, made.Question, made.Chosen = claimed, found.Question, found.Candidates[claimed.Candidate]
-		made.Effort = effort
-		return made, nil
+		result.Claimed, result.Question, result.Chosen = claimed, found.Question, found.Candidates[claimed.Candidate]
+		result.Effort = effort
+		return result, nil
 	}
-	return made, ErrContended
+	return result, ErrContended
 }
 
 // write claims one of the candidates of a search. made has the effort of the rounds before.
-func (c *Claims) write(ctx context.Context, asked *Request, made *Result, found *candidates.ClaimSearch) (store.Claimed, error) {
-	offered, err := toStore(asked.Key, kept{Question: found.Question, Searches: made.Searches, Effort: made.Effort}, found.Candidates)
+func (c *Claims) write(ctx context.Context, asked *Request, result *Result, found *candidates.ClaimSearch) (store.Claimed, error) {
+	offered, err := toStore(asked.Key, kept{Question: found.Question, Searches: result.Searches, Effort: result.Effort}, found.Candidates)
 	if err != nil {
 		return store.Claimed{}, err
 	}
@@ -191,7 +191,7 @@ func (c *Claims) compareGenerations(
 // toStore returns the candidates without what only the response needs; of and the rest is their context if the request has
 // an idempotency key.
 func toStore(key *store.IdempotencyKey, of kept, found []candidates.ClaimCandidate) ([]store.ClaimCandidate, error) {
-	made := make([]store.ClaimCandidate, len(found))
+	claimCandidates := make([]store.ClaimCandidate, len(found))
 	for i := range found {
 		if key != nil {
 			of.Root, of.Mappings = found[i].Root, found[i].Mappings
@@ -199,19 +199,19 @@ func toStore(key *store.IdempotencyKey, of kept, found []candidates.ClaimCandida
 			if err != nil {
 				return nil, err
 			}
-			made[i].Context = encoded
+			claimCandidates[i].Context = encoded
 		}
 		for _, use := range found[i].Uses {
-			made[i].Uses = append(made[i].Uses, store.ClaimUse{Provider: use.ProviderID, Class: use.ClassID, Amount: use.Amount})
+			claimCandidates[i].Uses = append(claimCandidates[i].Uses, store.ClaimUse{Provider: use.ProviderID, Class: use.ClassID, Amount: use.Amount})
 		}
 		for _, guard := range found[i].Guards {
-			made[i].Guards = append(made[i].Guards, store.ClaimGuard{Provider: guard.ProviderID, Revision: guard.Revision})
+			claimCandidates[i].Guards = append(claimCandidates[i].Guards, store.ClaimGuard{Provider: guard.ProviderID, Revision: guard.Revision})
 		}
 		for _, link := range found[i].Links {
-			made[i].Links = append(made[i].Links, store.ClaimLink{Anchor: link.RootID, Provider: link.ProviderID})
+			claimCandidates[i].Links = append(claimCandidates[i].Links, store.ClaimLink{Anchor: link.RootID, Provider: link.ProviderID})
 		}
 	}
-	return made, nil
+	return claimCandidates, nil
 }
 
 // CreateNamed claims the first of several candidates that fits, without a search. If none does, the error is a
@@ -223,10 +223,10 @@ func (c *Claims) CreateNamed(
 	if key != nil && key.Replayed {
 		return claimed, err
 	}
-	made := Result{Claimed: claimed}
+	result := Result{Claimed: claimed}
 	if refused := store.AsRuleViolation(err); refused != nil {
-		made.Effort = refused.Values.ClaimEffort
+		result.Effort = refused.Values.ClaimEffort
 	}
-	c.metrics.observe(&made, err)
+	c.metrics.observe(&result, err)
 	return claimed, err
 }

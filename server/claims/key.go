@@ -90,12 +90,12 @@ func replayedSeveral(asked *SeveralRequest) (SeveralResult, error) {
 	if err := json.Unmarshal(claimed.Context, &members); err != nil {
 		return SeveralResult{}, fmt.Errorf("context of stored claims: %w", err)
 	}
-	made := SeveralResult{Claimed: claimed, Question: members[0].Question, Searches: members[0].Searches}
-	made.Effort = members[0].Effort
+	result := SeveralResult{Claimed: claimed, Question: members[0].Question, Searches: members[0].Searches}
+	result.Effort = members[0].Effort
 	for i := range members {
-		made.Members = append(made.Members, members[i].candidate())
+		result.Members = append(result.Members, members[i].candidate())
 	}
-	return made, nil
+	return result, nil
 }
 
 // candidate returns what the response shows of a candidate.

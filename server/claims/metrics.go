@@ -41,8 +41,8 @@ func newMetrics() metrics {
 }
 
 // observe counts a claim.
-func (m *metrics) observe(made *Result, err error) {
-	locked, outcome := made.Effort.Full+made.Effort.Stale, placed
+func (m *metrics) observe(result *Result, err error) {
+	locked, outcome := result.Effort.Full+result.Effort.Stale, placed
 	refused := store.AsRuleViolation(err)
 	switch {
 	case err == nil:
@@ -57,7 +57,7 @@ func (m *metrics) observe(made *Result, err error) {
 		return
 	}
 	m.claims.WithLabelValues(outcome).Inc()
-	m.searches.Observe(float64(made.Searches))
+	m.searches.Observe(float64(result.Searches))
 	m.candidates.Observe(float64(locked))
 }
 

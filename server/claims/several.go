@@ -34,19 +34,19 @@ type SeveralResult struct {
 
 // CreateSeveral claims a placement of several consumers. After a write that comes too late it searches another one, at most
 // maxSearches times. Its errors are those of Create.
-func (c *Claims) CreateSeveral(ctx context.Context, asked *SeveralRequest) (made SeveralResult, err error) {
+func (c *Claims) CreateSeveral(ctx context.Context, asked *SeveralRequest) (result SeveralResult, err error) {
 	err = c.withKey(ctx, asked.Key, func() error {
-		made, err = c.createSeveral(ctx, asked)
+		result, err = c.createSeveral(ctx, asked)
 		return err
 	})
 	if errors.Is(err, errReplayed) {
 		return replayedSeveral(asked)
 	}
-	c.metrics.observe(&Result{Claimed: made.Claimed, Searches: made.Searches}, err)
-	return made, err
+	c.metrics.observe(&Result{Claimed: result.Claimed, Searches: result.Searches}, err)
+	return result, err
 }
 
-func (c *Claims) createSeveral(ctx context.Context, asked *SeveralRequest) (made SeveralResult, err error) {
+func (c *Claims) createSeveral(ctx context.Context, asked *SeveralRequest) (result SeveralResult, err error) {
 	options := candidates.PlacementOptions{Members: len(asked.Consumers), Relation: asked.Relation, Refuse: asked.Refuse}
 	options.Look = func(ctx context.Context, in *postgres.Snapshot) error {
 		if err := c.lookUpKey(ctx, in, asked.Key); err != nil {
@@ -56,36 +56,36 @@ func (c *Claims) createSeveral(ctx context.Context, asked *SeveralRequest) (made
 		return err
 	}
 	var effort store.ClaimEffort
-	for made.Searches < maxSearches {
-		made.Searches++
-		options.MayUseReplica = made.Searches == 1
+	for result.Searches < maxSearches {
+		result.Searches++
+		options.MayUseReplica = result.Searches == 1
 		found, err := c.search.FindPlacement(ctx, asked.Questions, options)
 		if err != nil {
-			return made, err
+			return result, err
 		}
 		switch {
 		case len(found.Members) > 0:
 		case found.IsExact:
-			return made, ErrNothingFits
+			return result, ErrNothingFits
 		default:
-			return made, ErrUndecided
+			return result, ErrUndecided
 		}
-		placement, err := toStore(asked.Key, kept{Question: found.Question, Searches: made.Searches, Effort: effort}, found.Members)
+		placement, err := toStore(asked.Key, kept{Question: found.Question, Searches: result.Searches, Effort: effort}, found.Members)
 		if err != nil {
-			return made, err
+			return result, err
 		}
 		claimed, err := c.store.Keyed(asked.Key).ClaimCreateMany(ctx, asked.Consumers, placement)
 		refused := store.AsRuleViolation(err)
 		if err != nil && (refused == nil || refused.Rule != store.ClaimNoneLeft) {
-			return made, err
+			return result, err
 		}
 		if err == nil {
-			made.Claimed, made.Question, made.Members = claimed, found.Question, found.Members
-			made.Effort = effort
-			return made, nil
+			result.Claimed, result.Question, result.Members = claimed, found.Question, found.Members
+			result.Effort = effort
+			return result, nil
 		}
 		effort.Add(refused.Values.ClaimEffort)
-		made.Effort = effort
+		result.Effort = effort
 	}
-	return made, ErrContended
+	return result, ErrContended
 }

@@ -13,13 +13,13 @@ var failureReasons = []string{"class", "busy", "owner", "candidate_nodes", "trai
 
 // newFailures returns the counters of node allocations without a node.
 func newFailures() *prometheus.CounterVec {
-	made := prometheus.NewCounterVec(prometheus.CounterOpts{
+	counter := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "berth_baremetal_allocations_failed_total", Help: "Number of node allocations that got no node, by reason.",
 	}, []string{"reason"})
 	for _, reason := range failureReasons {
-		made.WithLabelValues(reason)
+		counter.WithLabelValues(reason)
 	}
-	return made
+	return counter
 }
 
 // Collectors returns the metrics of the conductor.

@@ -49,7 +49,7 @@ type Conductor struct {
 	Log       *slog.Logger
 
 	// The first caller creates the queues and the counters, because Decide may be called before Run.
-	made        sync.Once
+	setUp       sync.Once
 	allocations *queue
 	nodes       *queue
 	failed      *prometheus.CounterVec
@@ -106,7 +106,7 @@ func (c *Conductor) Decide(allocation uuid.UUID) {
 }
 
 func (c *Conductor) makeQueues() {
-	c.made.Do(func() { c.allocations, c.nodes, c.failed = newQueue(), newQueue(), newFailures() })
+	c.setUp.Do(func() { c.allocations, c.nodes, c.failed = newQueue(), newQueue(), newFailures() })
 }
 
 // unregisterTimeout limits unregister, which must not delay the end of the process for long.

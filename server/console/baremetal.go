@@ -94,8 +94,8 @@ func (v *visit) allocationNames(nodes []baremetal.Node) map[uuid.UUID]string {
 	names := map[uuid.UUID]string{}
 	if slices.ContainsFunc(nodes, func(node baremetal.Node) bool { return node.AllocationUUID != nil }) {
 		found, _ := v.c.machines.NodeAllocationList(v.ctx(), baremetal.AllocationFilter{Most: maxNamed})
-		for _, one := range found {
-			names[one.UUID] = allocationName(one)
+		for _, allocation := range found {
+			names[allocation.UUID] = allocationName(allocation)
 		}
 	}
 	return names
@@ -104,7 +104,7 @@ func (v *visit) allocationNames(nodes []baremetal.Node) map[uuid.UUID]string {
 // nodeNames returns the names of the nodes of node allocations. A caller who may not list them sees UUIDs.
 func (v *visit) nodeNames(allocations []baremetal.Allocation) map[uuid.UUID]string {
 	names := map[uuid.UUID]string{}
-	if slices.ContainsFunc(allocations, func(one baremetal.Allocation) bool { return one.NodeUUID != nil }) {
+	if slices.ContainsFunc(allocations, func(allocation baremetal.Allocation) bool { return allocation.NodeUUID != nil }) {
 		found, _ := v.c.machines.NodeList(v.ctx(), baremetal.NodeFilter{Associated: new(true), Most: maxNamed})
 		for _, node := range found {
 			names[node.UUID] = nodeName(node)
@@ -252,17 +252,17 @@ func (v *visit) nodeAllocations() error {
 		Empty:   Message{Command: "berth baremetal allocation create --resource-class gold --name web"},
 	}
 	nodes := v.nodeNames(found)
-	for _, one := range found[:min(len(found), maxNodes)] {
-		id := one.UUID.String()
+	for _, allocation := range found[:min(len(found), maxNodes)] {
+		id := allocation.UUID.String()
 		row := []Cell{
-			{Link: Link{Text: allocationName(one), Href: v.href("/baremetal/allocations/" + id)}, Sub: &Link{Text: short(id)}},
-			plain(value(one.ResourceClass)), plain(one.State), plain(none), plain(cmp.Or(strings.Join(one.Traits, " "), none)), plain(moment(one.CreatedAt)),
+			{Link: Link{Text: allocationName(allocation), Href: v.href("/baremetal/allocations/" + id)}, Sub: &Link{Text: short(id)}},
+			plain(value(allocation.ResourceClass)), plain(allocation.State), plain(none), plain(cmp.Or(strings.Join(allocation.Traits, " "), none)), plain(moment(allocation.CreatedAt)),
 		}
-		if one.LastError != nil {
-			row[2].Sub = &Link{Text: fewWords(*one.LastError)}
+		if allocation.LastError != nil {
+			row[2].Sub = &Link{Text: fewWords(*allocation.LastError)}
 		}
-		if one.NodeUUID != nil {
-			row[3] = linked(cmp.Or(nodes[*one.NodeUUID], short(one.NodeUUID.String())), v.href("/baremetal/nodes/"+one.NodeUUID.String()))
+		if allocation.NodeUUID != nil {
+			row[3] = linked(cmp.Or(nodes[*allocation.NodeUUID], short(allocation.NodeUUID.String())), v.href("/baremetal/nodes/"+allocation.NodeUUID.String()))
 		}
 		page.Table.Rows = append(page.Table.Rows, row)
 	}
@@ -275,17 +275,17 @@ func (v *visit) conductors() error {
 		return v.machineError(err)
 	}
 	page := &listPage{Table: &Table{Heads: heads("Conductor", "Group", "State", "Drivers", "Heartbeat")}}
-	for _, one := range found[:min(len(found), maxNodes)] {
+	for _, conductor := range found[:min(len(found), maxNodes)] {
 		state, heartbeat := "no heartbeat", none
-		if one.Alive {
+		if conductor.Alive {
 			state = "alive"
 		}
-		if one.UpdatedAt != nil {
-			heartbeat = moment(*one.UpdatedAt)
+		if conductor.UpdatedAt != nil {
+			heartbeat = moment(*conductor.UpdatedAt)
 		}
 		page.Table.Rows = append(page.Table.Rows, []Cell{
-			linked(one.Hostname, v.href("/baremetal", "conductor", one.Hostname)), plain(cmp.Or(one.Group, none)), plain(state),
-			plain(strings.Join(one.Drivers, " ")), plain(heartbeat),
+			linked(conductor.Hostname, v.href("/baremetal", "conductor", conductor.Hostname)), plain(cmp.Or(conductor.Group, none)), plain(state),
+			plain(strings.Join(conductor.Drivers, " ")), plain(heartbeat),
 		})
 	}
 	return v.machinePage("/baremetal/conductors", "conductor", len(found), page)

@@ -76,8 +76,8 @@ func (v *visit) nodeFields(node baremetal.Node) []Field {
 	}
 	if id := node.AllocationUUID; id != nil {
 		name := id.String()
-		if made, err := v.c.machines.NodeAllocationShow(v.ctx(), name); err == nil && made.Name != nil {
-			name = *made.Name
+		if allocation, err := v.c.machines.NodeAllocationShow(v.ctx(), name); err == nil && allocation.Name != nil {
+			name = *allocation.Name
 		}
 		fields = append(fields, Field{Name: "allocation", Values: []Link{{Text: name, Href: v.href("/baremetal/allocations/" + id.String())}}})
 	}
@@ -99,8 +99,8 @@ func (v *visit) nodeLink(id uuid.UUID, text string) Link {
 }
 
 // allocationName returns the name of a node allocation, or its UUID, shortened.
-func allocationName(one baremetal.Allocation) string {
-	return cmp.Or(strings.Trim(value(one.Name), none), short(one.UUID.String()))
+func allocationName(allocation baremetal.Allocation) string {
+	return cmp.Or(strings.Trim(value(allocation.Name), none), short(allocation.UUID.String()))
 }
 
 func nodeName(node baremetal.Node) string {

@@ -23,7 +23,7 @@ type calls struct {
 	// writes permits calls that change something.
 	writes bool
 	mutex  sync.Mutex
-	made   []string
+	sent   []string
 }
 
 func newCalls() *calls { return &calls{slots: make(chan struct{}, maxParallel), max: maxCalls} }
@@ -41,11 +41,11 @@ func (c *calls) begin(ctx context.Context, call string) (func(), error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	end := func() { <-c.slots }
-	if len(c.made) >= c.max {
+	if len(c.sent) >= c.max {
 		end()
 		return nil, errTooManyCalls
 	}
-	c.made = append(c.made, call)
+	c.sent = append(c.sent, call)
 	return end, nil
 }
 

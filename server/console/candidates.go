@@ -74,7 +74,7 @@ func (v *visit) candidates() error {
 		page.Classes, _ = v.c.api.ResourceClassList(v.ctx()) // suggestions only
 		page.Traits, _ = v.c.api.TraitList(v.ctx(), client.TraitFilter{Associated: new(true)})
 		return nil
-	case !slices.ContainsFunc(asked, func(one question.Parameter) bool { return strings.HasPrefix(one.Name, "resources") }):
+	case !slices.ContainsFunc(asked, func(parameter question.Parameter) bool { return strings.HasPrefix(parameter.Name, "resources") }):
 		v.askAmounts(page, q, asked)
 		return nil
 	}
@@ -99,8 +99,8 @@ func (v *visit) askAmounts(page *explorer, q *question.Question, asked []questio
 		}
 		page.Classes, page.Traits = unique(page.Classes), unique(page.Traits)
 		for _, class := range page.Classes[:min(len(page.Classes), maxAmounts)] {
-			one := append([]question.Parameter{{Name: "resources", Value: class + ":1"}}, asked...)
-			page.Amounts = append(page.Amounts, Link{Text: "1 " + class, Href: v.explorerAt(question.Encode(one)), Kind: "small"})
+			parameters := append([]question.Parameter{{Name: "resources", Value: class + ":1"}}, asked...)
+			page.Amounts = append(page.Amounts, Link{Text: "1 " + class, Href: v.explorerAt(question.Encode(parameters)), Kind: "small"})
 		}
 		return
 	}
@@ -129,8 +129,8 @@ func (v *visit) questionForm(q *question.Question, added string) *explorer {
 		of := formGroup{Chip: Link{Text: suffix, Kind: draw.GroupKind(i)}, Blank: Input{Name: name}, Adds: []Link{
 			{Text: "resource", Href: name}, {Text: "trait", Href: "required" + suffix}, {Text: "aggregate", Href: "member_of" + suffix}, {Text: "tree", Href: "in_tree" + suffix},
 		}}
-		for _, one := range q.Amounts(suffix) {
-			of.Resources = append(of.Resources, Input{Name: name, Class: one.Class, Value: one.Amount})
+		for _, item := range q.Amounts(suffix) {
+			of.Resources = append(of.Resources, Input{Name: name, Class: item.Class, Value: item.Amount})
 		}
 		if added == name || of.Resources == nil {
 			of.Resources = append(of.Resources, of.Blank)
@@ -188,8 +188,8 @@ func (v *visit) startFrom(text string) error {
 			return err
 		}
 		var amounts []string
-		for _, one := range consumer.Resources {
-			amounts = append(amounts, fmt.Sprint(one.Class, ":", one.Amount))
+		for _, resource := range consumer.Resources {
+			amounts = append(amounts, fmt.Sprint(resource.Class, ":", resource.Amount))
 		}
 		query = "resources=" + strings.Join(amounts, ",")
 	} else if strings.HasPrefix(text, "req-") {
@@ -208,8 +208,8 @@ func (v *visit) startFrom(text string) error {
 // commands fills the request of the candidates as a URL, and as commands.
 func (f *foundCandidates) commands(v *visit, asked []question.Parameter) {
 	f.Query = []QueryPart{{Text: "GET /allocation_candidates"}}
-	for i, one := range asked {
-		name, value, _ := strings.Cut(one.String(), "=")
+	for i, parameter := range asked {
+		name, value, _ := strings.Cut(parameter.String(), "=")
 		f.Query = append(f.Query, QueryPart{Text: map[bool]string{true: "?", false: "&"}[i == 0]}, QueryPart{name, value})
 	}
 	query := strings.ReplaceAll(question.Encode(asked), "'", "%27")

@@ -71,8 +71,8 @@ func (v *visit) found(q *question.Question, asked []question.Parameter, answer a
 	found.commands(v, asked)
 	trees := map[uuid.UUID]bool{}
 	all := draw.Candidates(answer, v.query("show"))
-	for _, one := range all {
-		trees[one.Root] = true
+	for _, candidate := range all {
+		trees[candidate.Root] = true
 	}
 	first := ""
 	if limit := cmp.Or(append(q.Values["limit"], candidateLimit)...); limit == strconv.Itoa(len(answer.AllocationRequests)) {
@@ -88,9 +88,9 @@ func (v *visit) found(q *question.Question, asked []question.Parameter, answer a
 	from, _ := strconv.Atoi(v.query("from"))
 	from = min(max(from, 0), len(all))
 	shown, names := v.named(all[from:])
-	open := max(slices.IndexFunc(shown, func(one *draw.Candidate) bool { return one.Key == v.query("show") }), 0)
-	for i, one := range shown {
-		found.Rows = append(found.Rows, v.candidateRow(q, one, Badge{strconv.Itoa(from + i + 1), i == open}, names))
+	open := max(slices.IndexFunc(shown, func(candidate *draw.Candidate) bool { return candidate.Key == v.query("show") }), 0)
+	for i, candidate := range shown {
+		found.Rows = append(found.Rows, v.candidateRow(q, candidate, Badge{strconv.Itoa(from + i + 1), i == open}, names))
 	}
 	if next := from + len(shown); next < len(all) {
 		found.Next, found.More = v.with("from", strconv.Itoa(next), "show", ""), fmt.Sprintf("%d more", len(all)-next)
@@ -131,35 +131,35 @@ func (v *visit) named(all []*draw.Candidate) ([]*draw.Candidate, func(uuid.UUID)
 
 // candidateRow draws a candidate: what is used on its providers, and what it takes, in the colors of the groups.
 func (v *visit) candidateRow(q *question.Question, of *draw.Candidate, badge Badge, name func(uuid.UUID) string) candidateRow {
-	made := candidateRow{Badge: badge, Name: v.provider(of.Root, name), Show: v.with("show", of.Key)}
+	result := candidateRow{Badge: badge, Name: v.provider(of.Root, name), Show: v.with("show", of.Key)}
 	amounts, classes := q.ByGroup()
 	tree := &Tree{Caption: "Providers of the candidate", Head: "Provider and group", Classes: classes}
 	var depths []int
 	var where []string
-	for _, one := range of.Rows(q.Suffixes, amounts, name) {
-		row := TreeRow{Link: v.provider(one.UUID, name), Mode: map[bool]string{true: "shared"}[of.IsShared(one.UUID)]}
-		if len(one.Uses) > 0 && one.UUID != of.Root {
-			where = append(where, strings.TrimLeft(strings.TrimPrefix(row.Text, made.Name.Text), "_-. "))
+	for _, item := range of.Rows(q.Suffixes, amounts, name) {
+		row := TreeRow{Link: v.provider(item.UUID, name), Mode: map[bool]string{true: "shared"}[of.IsShared(item.UUID)]}
+		if len(item.Uses) > 0 && item.UUID != of.Root {
+			where = append(where, strings.TrimLeft(strings.TrimPrefix(row.Text, result.Name.Text), "_-. "))
 		}
-		made.Chips = append(made.Chips, row.take(q, classes, one)...)
-		tree.Rows, depths = append(tree.Rows, row), append(depths, one.Depth)
+		result.Chips = append(result.Chips, row.take(q, classes, item)...)
+		tree.Rows, depths = append(tree.Rows, row), append(depths, item.Depth)
 	}
 	for i, lines := range treeLines(depths) {
 		tree.Rows[i].Lines = lines
 	}
-	made.Where = strings.Join(where, ", ")
+	result.Where = strings.Join(where, ", ")
 	for _, other := range of.Same {
 		for _, id := range other.Used() {
 			if other.IsShared(id) {
-				made.Same = append(made.Same, Link{Text: name(id), Href: v.with("show", other.Key)})
+				result.Same = append(result.Same, Link{Text: name(id), Href: v.with("show", other.Key)})
 			}
 		}
 	}
 	if badge.On {
 		text, _ := json.Marshal(of.Candidate) // of strings and numbers
-		made.Tree, made.Claim = tree, string(text)
+		result.Tree, result.Claim = tree, string(text)
 	}
-	return made
+	return result
 }
 
 // take fills the row of a provider: the groups that it serves, and the amounts. It returns what the candidate uses up.
@@ -192,15 +192,15 @@ func groupKind(q *question.Question, suffix string) string {
 // usedAndTaken returns the amount of a class on a provider, with a piece for each group.
 func usedAndTaken(q *question.Question, class string, use draw.CandidateUse) Amount {
 	whole := Bar{Width: 132, Height: 8, Capacity: float64(use.Capacity), Pieces: []draw.Piece{{Amount: float64(use.Used), Kind: draw.UsedNow}}}
-	made := takenOf(class, Bar{Capacity: whole.Capacity, Pieces: slices.Clone(whole.Pieces)}, float64(use.Taken), groupKind(q, use.Parts[0].Group))
+	result := takenOf(class, Bar{Capacity: whole.Capacity, Pieces: slices.Clone(whole.Pieces)}, float64(use.Taken), groupKind(q, use.Parts[0].Group))
 	for _, part := range use.Parts {
 		whole.Pieces = append(whole.Pieces, draw.Piece{Amount: float64(part.Amount), Kind: groupKind(q, part.Group)})
 	}
-	made.Bar = bar(whole)
-	if full := amount(class, use.Taken); !strings.HasSuffix(made.Capacity, full[strings.Index(full, " ")+1:]) && strings.Contains(full, " ") {
-		made.Plus.Text = "+" + full // in another unit than the capacity
+	result.Bar = bar(whole)
+	if full := amount(class, use.Taken); !strings.HasSuffix(result.Capacity, full[strings.Index(full, " ")+1:]) && strings.Contains(full, " ") {
+		result.Plus.Text = "+" + full // in another unit than the capacity
 	}
-	return made
+	return result
 }
 
 // dryClaim is the result of the dry run of a claim.
@@ -259,8 +259,8 @@ func (v *visit) left(page *dryClaim, allocations map[uuid.UUID]client.Resources,
 		if err != nil {
 			return err
 		}
-		for _, one := range slices.Concat(tree.Providers, tree.Sharing) {
-			known[one.UUID] = one
+		for _, provider := range slices.Concat(tree.Providers, tree.Sharing) {
+			known[provider.UUID] = provider
 		}
 	}
 	byName := func(a, b uuid.UUID) int { return strings.Compare(known[a].Name, known[b].Name) }

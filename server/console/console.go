@@ -162,8 +162,8 @@ const assetPattern = "GET /assets/{hash}/{file}"
 
 // page adds a page, which knows the parameters: build fills the frame of a template, or returns an error.
 func (c *Console) page(pattern, template string, build func(*visit) error, parameters ...string) *pageInput {
-	made := &pageInput{parameters: append([]string{"card"}, parameters...), maxForm: maxForm}
-	c.patterns, c.inputs[pattern] = append(c.patterns, pattern), made
+	input := &pageInput{parameters: append([]string{"card"}, parameters...), maxForm: maxForm}
+	c.patterns, c.inputs[pattern] = append(c.patterns, pattern), input
 	c.mux.HandleFunc(pattern, func(_ http.ResponseWriter, r *http.Request) {
 		v := visitOf(r)
 		if v.session == nil && c.needsSession(pattern) {
@@ -181,7 +181,7 @@ func (c *Console) page(pattern, template string, build func(*visit) error, param
 			v.render(http.StatusOK, template)
 		}
 	})
-	return made
+	return input
 }
 
 // Mount returns a function that creates the console of a service, as server.Options.Console. It panics if an option is
@@ -189,11 +189,11 @@ func (c *Console) page(pattern, template string, build func(*visit) error, param
 func Mount(options Options) func(http.Handler) (func(http.ResponseWriter, *http.Request, string), func() error) {
 	return func(service http.Handler) (func(http.ResponseWriter, *http.Request, string), func() error) {
 		options.API = service
-		made, err := New(options)
+		console, err := New(options)
 		if err != nil {
 			panic(err)
 		}
-		return made.Serve, made.Close
+		return console.Serve, console.Close
 	}
 }
 

@@ -155,8 +155,8 @@ func (v *visit) consumerList(page *listPage, tree, providers string) (client.Lis
 
 func amountsOf(listed client.ClassAmounts) map[string]int64 {
 	amounts := map[string]int64{}
-	for _, one := range listed {
-		amounts[one.Class] = one.Amount
+	for _, classAmount := range listed {
+		amounts[classAmount.Class] = classAmount.Amount
 	}
 	return amounts
 }
@@ -200,13 +200,13 @@ func (v *visit) consumer() error {
 // nodeOf returns the node allocation of a consumer, and its node if the Bare Metal API shows it.
 func (v *visit) nodeOf(named *api.NodeAllocationName) Field {
 	id := named.UUID.String()
-	made, err := v.c.machines.NodeAllocationShow(v.ctx(), id)
+	allocation, err := v.c.machines.NodeAllocationShow(v.ctx(), id)
 	links := []Link{{Text: short(id), Href: v.base + "/baremetal/allocations/" + id}}
 	if named.Name != nil {
 		links[0].Text = *named.Name
 	}
-	if err == nil && made.NodeUUID != nil {
-		node := v.nodeLink(*made.NodeUUID, short(made.NodeUUID.String()))
+	if err == nil && allocation.NodeUUID != nil {
+		node := v.nodeLink(*allocation.NodeUUID, short(allocation.NodeUUID.String()))
 		node.Text = "node " + node.Text
 		links = append(links, node)
 	}

@@ -29,14 +29,14 @@ func (v *visit) explanations() error {
 	page.Pager.Next = map[bool]string{true: v.with("marker", next)}[next != ""]
 	page.Pager.First = map[bool]string{true: v.with("marker", "")}[v.query("marker") != ""]
 	page.Empty = Message{Text: "Nothing is recorded: each query found candidates, and each claim fitted. This command explains a query now.", Command: "berth explain 'resources=VCPU:4'"}
-	for _, one := range listed {
-		row := v.reason(one)
-		row.At, row.Chips, row.Sub, row.Href, row.More = moment(one.LastAskedAt), []Link{{Text: one.Reason}}, one.Question, row.More.Href, Link{}
-		if row.Text, _, _ = strings.Cut(row.Text, ". "); one.Summary == nil {
+	for _, explanation := range listed {
+		row := v.reason(explanation)
+		row.At, row.Chips, row.Sub, row.Href, row.More = moment(explanation.LastAskedAt), []Link{{Text: explanation.Reason}}, explanation.Question, row.More.Href, Link{}
+		if row.Text, _, _ = strings.Cut(row.Text, ". "); explanation.Summary == nil {
 			row.Text = "Not explained yet"
 		}
-		if one.Kind == "candidates" {
-			row.More = Link{Text: "ask again", Href: v.explorerAt(one.Question)}
+		if explanation.Kind == "candidates" {
+			row.More = Link{Text: "ask again", Href: v.explorerAt(explanation.Question)}
 		}
 		page.Reasons = append(page.Reasons, row)
 	}
@@ -72,8 +72,8 @@ func (v *visit) explanation() error {
 		if of.MadeAt != nil {
 			page.Fields = append(page.Fields, field("Explained", age(of.AskedAt, *of.MadeAt)+" later"))
 		}
-		for j, one := range question.Parse(of.Question) {
-			page.Question = append(page.Question, QueryPart{Text: map[bool]string{false: "&"}[j == 0]}, QueryPart{one.Name, one.Value})
+		for j, parameter := range question.Parse(of.Question) {
+			page.Question = append(page.Question, QueryPart{Text: map[bool]string{false: "&"}[j == 0]}, QueryPart{parameter.Name, parameter.Value})
 		}
 		if of.Explanation != nil {
 			page.Title, page.Explained = "Nothing fits: "+of.Explanation.Reason, v.explain(of.Explanation)
@@ -133,23 +133,23 @@ func (v *visit) funnel() error {
 
 // explain prepares an explanation.
 func (v *visit) explain(of *client.Explanation) *explained {
-	made := &explained{
+	result := &explained{
 		Explanation: of, Funnel: Hist{Label: "Trees that are left after each step", Funnel: true},
 		Near: Table{Caption: "Nearest trees", Heads: heads("Nearest trees", "What they lack")}, Help: Table{Caption: "What would help", Heads: heads("What would help", "#Candidates")},
 		Freed: Table{Caption: "Consumers that must go", Heads: heads("Would fit on", "Without all of", "What they hold")},
 		Items: Table{Caption: "Allocations", Heads: heads("Provider", "Class", "Verdict", "#Claimed", "#Free", "#Used", "#Capacity")},
 	}
 	if sample := of.Sample; sample != nil && !sample.Exact {
-		made.Sample = fmt.Sprintf("Numbers of trees are estimates from %s of %s trees, ± %g %%.", number(sample.LookedAt), number(sample.Trees), sample.Margin)
+		result.Sample = fmt.Sprintf("Numbers of trees are estimates from %s of %s trees, ± %g %%.", number(sample.LookedAt), number(sample.Trees), sample.Margin)
 	}
-	made.Summary, _, _ = strings.Cut(of.Summary, " Nearest: ")
-	made.funnel(of)
+	result.Summary, _, _ = strings.Cut(of.Summary, " Nearest: ")
+	result.funnel(of)
 	for i := range of.Parts {
-		made.part(&of.Parts[i])
+		result.part(&of.Parts[i])
 	}
 	nearest := of.Nearest
 	if of.Reason == "fits" { // the query needs no other tree
-		nearest, made.Summary = nil, beforeChanges(of.Summary)
+		nearest, result.Summary = nil, beforeChanges(of.Summary)
 	}
 	for _, near := range nearest {
 		texts := []string{}
@@ -160,25 +160,25 @@ func (v *visit) explain(of *client.Explanation) *explained {
 		if near.FreedBy.IsNull() {
 			text += ", and would not fit even when empty"
 		}
-		made.Near.Rows = append(made.Near.Rows, []Cell{v.providerCell(near.Tree), plain(text)})
-		made.freed(v, &near)
+		result.Near.Rows = append(result.Near.Rows, []Cell{v.providerCell(near.Tree), plain(text)})
+		result.freed(v, &near)
 	}
 	for i := range of.Relaxations {
-		made.help(v, explaintext.Change(&of.Relaxations[i]), api.ExplanationElsewhere{
+		result.help(v, explaintext.Change(&of.Relaxations[i]), api.ExplanationElsewhere{
 			Candidates: of.Relaxations[i].Candidates, More: of.Relaxations[i].More, Query: of.Relaxations[i].Query,
 		})
 	}
 	if of.Elsewhere != nil {
-		made.help(v, "the same amounts elsewhere", *of.Elsewhere)
+		result.help(v, "the same amounts elsewhere", *of.Elsewhere)
 	}
-	for _, one := range of.Items {
-		row := []Cell{v.providerCell(one.Provider), plain(one.Class), plain(one.Verdict)}
-		for _, n := range []int64{one.Amount, one.Free, one.Used, one.Capacity} {
-			row = append(row, figure(amount(one.Class, n)))
+	for _, item := range of.Items {
+		row := []Cell{v.providerCell(item.Provider), plain(item.Class), plain(item.Verdict)}
+		for _, n := range []int64{item.Amount, item.Free, item.Used, item.Capacity} {
+			row = append(row, figure(amount(item.Class, n)))
 		}
-		made.Items.Rows = append(made.Items.Rows, row)
+		result.Items.Rows = append(result.Items.Rows, row)
 	}
-	return made
+	return result
 }
 
 // freed adds the consumers without which the query fits in a tree.
@@ -188,9 +188,9 @@ func (e *explained) freed(v *visit, of *api.ExplanationTree) {
 		return // null or missing
 	}
 	for i := range set.Consumers {
-		one := &set.Consumers[i]
+		consumer := &set.Consumers[i]
 		e.Freed.Rows = append(e.Freed.Rows, []Cell{
-			v.providerCell(of.Tree), linked(short(one.Consumer.String()), v.href("/consumers/"+one.Consumer.String())), plain(explaintext.Held(one)),
+			v.providerCell(of.Tree), linked(short(consumer.Consumer.String()), v.href("/consumers/"+consumer.Consumer.String())), plain(explaintext.Held(consumer)),
 		})
 	}
 }
@@ -233,14 +233,14 @@ func (e *explained) funnel(of *client.Explanation) {
 
 // part draws the steps of a part that loses trees: those that remove a provider.
 func (e *explained) part(of *api.ExplanationPart) {
-	made, last := explainedPart{explaintext.Part(of), Hist{Label: "Providers that are left after each step", Funnel: true}}, len(of.Steps)-1
+	result, last := explainedPart{explaintext.Part(of), Hist{Label: "Providers that are left after each step", Funnel: true}}, len(of.Steps)-1
 	for i, step := range of.Steps {
 		if before := of.Steps[max(i-1, 0)].Providers; i == 0 || step.Providers < before {
-			made.Steps.step(explaintext.Step(&step), "in "+counted(step.Trees, "tree"), step.Providers, before, of.Steps[0].Providers, draw.Used)
+			result.Steps.step(explaintext.Step(&step), "in "+counted(step.Trees, "tree"), step.Providers, before, of.Steps[0].Providers, draw.Used)
 		}
 	}
 	if last >= 0 && of.Steps[last].Trees < of.Steps[0].Trees {
-		e.Parts = append(e.Parts, made)
+		e.Parts = append(e.Parts, result)
 	}
 }
 

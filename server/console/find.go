@@ -111,22 +111,22 @@ func isNoName(err error) bool {
 
 // asks returns the calls for the form of a text. Providers, which may be many, are the last.
 func (v *visit) asks(text string) []ask {
-	placement, one := v.c.api, func(name, id string) []Link { return []Link{{Text: name, Href: id}} }
+	placement, item := v.c.api, func(name, id string) []Link { return []Link{{Text: name, Href: id}} }
 	providers := ask{"provider", "/providers/", func(ctx context.Context) ([]Link, error) {
 		return collect(placement.Providers(ctx, client.ProviderQuery{Prefix: text, PageSize: maxFound}), func(p api.ProviderWithParts) Link { return Link{Text: p.Name, Href: p.UUID.String()} })
 	}}
 	node := ask{"node", "/baremetal/nodes/", func(ctx context.Context) ([]Link, error) {
 		node, err := v.c.machines.NodeShow(ctx, text)
-		return one(text, node.UUID.String()), err
+		return item(text, node.UUID.String()), err
 	}}
 	if id, err := uuid.Parse(text); err == nil {
 		text = id.String()
 		return []ask{node, {"provider", "/providers/", func(ctx context.Context) ([]Link, error) {
 			p, err := placement.ProviderShow(ctx, id)
-			return one(p.Name, text), err
+			return item(p.Name, text), err
 		}}, {"consumer", "/consumers/", func(ctx context.Context) ([]Link, error) {
 			_, err := placement.ConsumerShow(ctx, id)
-			return one(text, text), err
+			return item(text, text), err
 		}}, {"aggregate", "/aggregates/", func(ctx context.Context) ([]Link, error) {
 			return collect(placement.Aggregates(ctx, client.AggregateQuery{UUIDs: []uuid.UUID{id}}), func(api.ListedAggregate) Link { return Link{Text: text, Href: text} })
 		}}}

@@ -48,7 +48,7 @@ func (p *pageInput) parse(rawQuery string) (querystring.Values, error) {
 	}
 	var known []querystring.Pair
 	for _, pair := range sent.Pairs() {
-		if !slices.Contains(p.parameters, pair.Name) || slices.ContainsFunc(known, func(one querystring.Pair) bool { return one.Name == pair.Name }) {
+		if !slices.Contains(p.parameters, pair.Name) || slices.ContainsFunc(known, func(item querystring.Pair) bool { return item.Name == pair.Name }) {
 			continue
 		}
 		limit := maxValue

@@ -108,11 +108,11 @@ func (v *visit) mapOf(ctx context.Context, class string, pages int) (mapView, er
 
 // aggregates returns the first aggregates, and the number of providers in them.
 func (v *visit) aggregates(ctx context.Context) (ids []uuid.UUID, members int64, err error) {
-	for one, err := range v.c.api.Aggregates(ctx, client.AggregateQuery{PageSize: maxAggregates}) {
+	for aggregate, err := range v.c.api.Aggregates(ctx, client.AggregateQuery{PageSize: maxAggregates}) {
 		if err != nil {
 			return nil, 0, err
 		}
-		ids, members = append(ids, one.UUID), members+one.ResourceProviderCount
+		ids, members = append(ids, aggregate.UUID), members+aggregate.ResourceProviderCount
 		if len(ids) == maxAggregates {
 			break
 		}
@@ -129,11 +129,11 @@ func (v *visit) memberships(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID
 	}
 	query := client.ProviderQuery{Include: []string{"aggregates"}, PageSize: mapPage}
 	query.MemberOf = []string{"in:" + strings.Join(uuidTexts(ids), ",")}
-	for one, err := range v.c.api.Providers(ctx, query) {
+	for provider, err := range v.c.api.Providers(ctx, query) {
 		if err != nil {
 			return nil, err
 		}
-		of[one.UUID] = one.Aggregates
+		of[provider.UUID] = provider.Aggregates
 	}
 	return of, nil
 }

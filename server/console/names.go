@@ -121,10 +121,10 @@ func (v *visit) unansweredWith(ctx context.Context, name string) (*content, erro
 	all, err := v.unanswered(ctx, "24h")
 	found := &content{Empty: "No query of the last 24 hours with this name found nothing."}
 	whole := regexp.MustCompile(`(^|[^A-Z0-9_])` + regexp.QuoteMeta(name) + `($|[^A-Z0-9_])`)
-	for _, one := range all {
-		if whole.MatchString(one.Question) && len(found.Reasons) < 10 && len(one.RequestIDs) > 0 {
-			reason := v.reason(one)
-			reason.Code = one.Question
+	for _, explanation := range all {
+		if whole.MatchString(explanation.Question) && len(found.Reasons) < 10 && len(explanation.RequestIDs) > 0 {
+			reason := v.reason(explanation)
+			reason.Code = explanation.Question
 			found.Reasons = append(found.Reasons, reason)
 		}
 	}

@@ -29,7 +29,7 @@ const maxSorted = 4 * mapPage
 // order returns the order that the address selects, and the field to choose another one.
 func (v *visit) order(orders []Link) (Link, Input, error) {
 	field := Input{ID: "sort", Name: "sort", Label: "order", Options: slices.Clone(orders)}
-	at := slices.IndexFunc(orders, func(one Link) bool { return one.Href == v.query("sort") })
+	at := slices.IndexFunc(orders, func(link Link) bool { return link.Href == v.query("sort") })
 	if at < 0 {
 		return Link{}, field, invalid("The list has no order %q.", v.query("sort"))
 	}

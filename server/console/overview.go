@@ -130,18 +130,18 @@ func (v *visit) fitCard(shape asked) {
 func (v *visit) unanswered(ctx context.Context, since string) (found []api.ListedExplanation, err error) {
 	all, err := v.c.api.ExplanationList(ctx, client.ExplanationFilter{Since: since, Sort: "-requests", Limit: 1000})
 	places := map[[2]string]int{}
-	for _, one := range all {
-		key := [2]string{one.Kind, question.Encode(question.Parse(one.Question, "limit"))}
+	for _, explanation := range all {
+		key := [2]string{explanation.Kind, question.Encode(question.Parse(explanation.Question, "limit"))}
 		at, known := places[key]
 		if !known {
-			places[key], found = len(found), append(found, one)
+			places[key], found = len(found), append(found, explanation)
 			continue
 		}
-		one.Requests += found[at].Requests
-		if newest := &found[at]; one.LastAskedAt.After(newest.LastAskedAt) {
-			*newest = one
+		explanation.Requests += found[at].Requests
+		if newest := &found[at]; explanation.LastAskedAt.After(newest.LastAskedAt) {
+			*newest = explanation
 		} else {
-			newest.Requests = one.Requests
+			newest.Requests = explanation.Requests
 		}
 	}
 	slices.SortStableFunc(found, func(a, b api.ListedExplanation) int { return cmp.Compare(b.Requests, a.Requests) })
@@ -154,10 +154,10 @@ func (v *visit) unplaced(ctx context.Context) (*content, error) {
 	shown := &content{Empty: "Each query of the last 2 hours found candidates.", Foot: []Link{
 		{Text: "of the last 2 hours, by count"}, {Text: "All of them", Href: v.href("/explanations")},
 	}}
-	for _, one := range found[:min(len(found), 5)] {
-		reason := v.reason(one)
-		if reason.Text, reason.Code = askedFor(one.Question); one.Summary != nil {
-			reason.Sub, _, _ = strings.Cut(*one.Summary, ". ")
+	for _, explanation := range found[:min(len(found), 5)] {
+		reason := v.reason(explanation)
+		if reason.Text, reason.Code = askedFor(explanation.Question); explanation.Summary != nil {
+			reason.Sub, _, _ = strings.Cut(*explanation.Summary, ". ")
 		}
 		shown.Reasons = append(shown.Reasons, reason)
 	}
@@ -165,13 +165,13 @@ func (v *visit) unplaced(ctx context.Context) (*content, error) {
 }
 
 // reason returns an entry of a list of what found nothing.
-func (v *visit) reason(one api.ListedExplanation) Reason {
-	reason := Reason{Link: Link{Text: one.Reason}, At: clock(one.LastAskedAt), Times: "×" + number(one.Requests)}
-	if one.Summary != nil {
-		reason.Text = *one.Summary
+func (v *visit) reason(explanation api.ListedExplanation) Reason {
+	reason := Reason{Link: Link{Text: explanation.Reason}, At: clock(explanation.LastAskedAt), Times: "×" + number(explanation.Requests)}
+	if explanation.Summary != nil {
+		reason.Text = *explanation.Summary
 	}
-	if len(one.RequestIDs) > 0 {
-		reason.More = Link{Text: "explain", Href: v.href("/explanations/" + one.RequestIDs[0])}
+	if len(explanation.RequestIDs) > 0 {
+		reason.More = Link{Text: "explain", Href: v.href("/explanations/" + explanation.RequestIDs[0])}
 	}
 	return reason
 }
@@ -186,12 +186,12 @@ func askedFor(query string) (amounts, conditions string) {
 	for _, unit := range of.Units() {
 		all = append(all, amount(unit.Class, unit.Amount)+" "+unit.Class)
 	}
-	for _, one := range of.Ordered() {
+	for _, parameter := range of.Ordered() {
 		switch {
-		case strings.HasPrefix(one.Name, "required"):
-			with = append(with, one.Value)
-		case !strings.HasPrefix(one.Name, "resources"):
-			with = append(with, one.String())
+		case strings.HasPrefix(parameter.Name, "required"):
+			with = append(with, parameter.Value)
+		case !strings.HasPrefix(parameter.Name, "resources"):
+			with = append(with, parameter.String())
 		}
 	}
 	return strings.Join(all, ", "), strings.Join(with, " ")
@@ -204,16 +204,16 @@ const maxLooks = 20
 func (v *visit) worthALook(sums []api.ClassCapacity) *content {
 	var found []Reason
 	for _, sum := range sums {
-		one := Reason{Dot: "r", More: Link{Text: "where", Href: v.href("/providers", "view", "map", "class", sum.ResourceClass)}}
+		reason := Reason{Dot: "r", More: Link{Text: "where", Href: v.href("/providers", "view", "map", "class", sum.ResourceClass)}}
 		switch {
 		case sum.OverCapacity > 0:
-			one.Text = amount(sum.ResourceClass, whole(sum.OverCapacity)) + " of " + sum.ResourceClass + " is allocated over capacity"
+			reason.Text = amount(sum.ResourceClass, whole(sum.OverCapacity)) + " of " + sum.ResourceClass + " is allocated over capacity"
 		case sum.Free == 0 && sum.Capacity > 0:
-			one.Dot, one.Text = "a", "No free "+sum.ResourceClass
+			reason.Dot, reason.Text = "a", "No free "+sum.ResourceClass
 		default:
 			continue
 		}
-		found = append(found, one)
+		found = append(found, reason)
 	}
 	if more := len(found) - maxLooks; more > 0 {
 		found = append(found[:maxLooks], Reason{Dot: "s", Link: Link{Text: number(int64(more)) + " more classes"}})

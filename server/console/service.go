@@ -94,8 +94,8 @@ func (v *visit) startWith(problem string) error {
 	page.Nova = "openstack endpoint create --region RegionOne placement internal " + address
 	page.Remove = "berth demo --remove --url " + address
 	page.Agent = "berth agent --url " + address + " --dry-run"
-	for _, one := range found {
-		page.Versions = one.MinVersion + " to " + one.MaxVersion
+	for _, version := range found {
+		page.Versions = version.MinVersion + " to " + version.MaxVersion
 	}
 	v.head("First steps", "", page)
 	return nil

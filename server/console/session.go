@@ -224,9 +224,9 @@ func (v *visit) whoSubmit() error {
 		return err
 	}
 	if v.c.trustsCallers() {
-		made, err := personaOf(form)
+		session, err := personaOf(form)
 		if err == nil {
-			err = v.setSession(made)
+			err = v.setSession(session)
 		}
 		if err != nil {
 			return err
@@ -259,9 +259,9 @@ func personaOf(form url.Values) (*session, error) {
 	}
 	for _, known := range personas {
 		if known.Name == form.Get("persona") {
-			made := known.session()
-			made.Project = project
-			return made, nil
+			session := known.session()
+			session.Project = project
+			return session, nil
 		}
 	}
 	if user == "" || strings.Contains(user, ":") {

@@ -43,13 +43,13 @@ func (v *visit) signInSubmit() error {
 	if err != nil {
 		return err
 	}
-	made, projects, err := v.newSession(form)
+	session, projects, err := v.newSession(form)
 	if err == nil && len(projects) > 0 {
-		v.chooseProject(form, made, projects)
+		v.chooseProject(form, session, projects)
 		return nil
 	}
 	if err == nil {
-		err = v.setSession(made)
+		err = v.setSession(session)
 	}
 	if err != nil {
 		status := http.StatusUnauthorized
@@ -195,46 +195,46 @@ func (v *visit) form(with string, entered url.Values) signInForm {
 	if v.c.options.Keystone == nil {
 		with = withToken
 	}
-	made := signInForm{With: cmp.Or(with, withPassword), Back: v.localAddress(entered.Get("back"))}
+	result := signInForm{With: cmp.Or(with, withPassword), Back: v.localAddress(entered.Get("back"))}
 	text := func(name, label, hint string) {
-		made.Fields = append(made.Fields, Input{ID: "sign-in-" + name, Name: name, Label: label, Hint: hint, Value: entered.Get(name)})
+		result.Fields = append(result.Fields, Input{ID: "sign-in-" + name, Name: name, Label: label, Hint: hint, Value: entered.Get(name)})
 	}
 	secret := func(name, label, complete string) {
-		made.Fields = append(made.Fields, Input{ID: "sign-in-" + name, Name: name, Label: label, Type: "password", Autocomplete: complete})
+		result.Fields = append(result.Fields, Input{ID: "sign-in-" + name, Name: name, Label: label, Type: "password", Autocomplete: complete})
 	}
-	switch made.With {
+	switch result.With {
 	case withToken:
 		secret("token", "Token", "off")
 	case withApplication:
 		text("application_id", "Credential ID", "")
 		secret("secret", "Secret", "off")
 	default:
-		made.With = withPassword
+		result.With = withPassword
 		text("user", "User", "")
-		made.Fields[0].Autocomplete = "username"
+		result.Fields[0].Autocomplete = "username"
 		text("domain", "Domain", "Empty: Default")
 		secret("password", "Password", "current-password")
 		text("project", "Project", "Name or id. Empty: a list to choose from")
 	}
-	v.c.hints(&made)
+	v.c.hints(&result)
 	for _, each := range []string{withPassword, withToken, withApplication} {
 		if v.c.options.Keystone != nil {
-			href := v.href("/sign-in", "with", each, "back", made.Back)
-			made.Tabs = append(made.Tabs, Link{Text: strings.ToUpper(each[:1]) + each[1:], Href: href, Current: each == made.With})
+			href := v.href("/sign-in", "with", each, "back", result.Back)
+			result.Tabs = append(result.Tabs, Link{Text: strings.ToUpper(each[:1]) + each[1:], Href: href, Current: each == result.With})
 		}
 	}
-	return made
+	return result
 }
 
 // chooseProject sends the form with the projects of a user. It carries the unscoped token sealed.
 func (v *visit) chooseProject(form url.Values, unscoped *session, projects []Project) {
-	made := v.form(withPassword, form)
-	made.Choice = v.c.sealer.seal(withProject, unscoped)
+	signInForm := v.form(withPassword, form)
+	signInForm.Choice = v.c.sealer.seal(withProject, unscoped)
 	list := Input{ID: "sign-in-project", Name: "project_id", Label: "Project"}
 	for _, project := range projects {
 		list.Options = append(list.Options, Link{Text: project.Name, Href: project.ID})
 	}
-	made.Fields, made.Tabs = []Input{list}, nil
-	made.Hint, made.Command = "Keystone has accepted the password. The session is for one of your projects.", ""
-	v.sendForm(http.StatusOK, "", made)
+	signInForm.Fields, signInForm.Tabs = []Input{list}, nil
+	signInForm.Hint, signInForm.Command = "Keystone has accepted the password. The session is for one of your projects.", ""
+	v.sendForm(http.StatusOK, "", signInForm)
 }

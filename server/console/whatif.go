@@ -41,9 +41,9 @@ func (v *visit) fit(ctx context.Context, shape asked, changes []client.CapacityC
 	}
 	view.Table = Table{Caption: "Classes of the shape", Heads: heads("Class", "#Each needs", "#Free", "#Left over", "#Enough for")}
 	for _, unit := range shape.Units {
-		class, one := unit.Class, found.Resources[unit.Class]
+		class, capacityFitClass := unit.Class, found.Resources[unit.Class]
 		view.Table.Rows = append(view.Table.Rows, []Cell{
-			linked(class, v.href("/classes/"+class)), figure(amount(class, one.Amount)), known(class, one.Free), known(class, one.Stranded), known("", one.Limit),
+			linked(class, v.href("/classes/"+class)), figure(amount(class, capacityFitClass.Amount)), known(class, capacityFitClass.Free), known(class, capacityFitClass.Stranded), known("", capacityFitClass.Limit),
 		})
 	}
 	return view, err

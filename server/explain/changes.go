@@ -43,22 +43,22 @@ const noRoot = -1
 
 // edited returns a copy of the query whose groups can be changed.
 func edited(of *candidates.Query) candidates.Query {
-	made := *of
-	made.Groups = slices.Clone(of.Groups)
-	made.Subtrees, made.Isolated = slices.Clone(of.Subtrees), slices.Clone(of.Isolated)
-	return made
+	query := *of
+	query.Groups = slices.Clone(of.Groups)
+	query.Subtrees, query.Isolated = slices.Clone(of.Subtrees), slices.Clone(of.Isolated)
+	return query
 }
 
 // changes returns the relaxations to try, in their order.
 func (e *explaining) changes() (all []change) {
 	for i := range e.r.parts {
 		for at := range e.r.parts[i].amounts {
-			if made := e.amountChange(i, at); len(made.tries) > 0 {
-				all = append(all, made)
+			if change := e.amountChange(i, at); len(change.tries) > 0 {
+				all = append(all, change)
 			}
 		}
 	}
-	one, several := e.groupsLess()
+	item, several := e.groupsLess()
 	all = append(all, several...)
 	add := func(shown Relaxation, root int, edit func(*candidates.Query)) {
 		all = append(all, change{Relaxation: shown, tries: tryOf(&e.Query, edit), hasPolicy: e.HasPolicy, root: root})
@@ -92,7 +92,7 @@ func (e *explaining) changes() (all []change) {
 	for i, stage := range e.r.roots {
 		add(Relaxation{Change: "drop", Value: stage.stage + "=" + stage.value}, i, func(q *candidates.Query) { e.dropRoot(q, i) })
 	}
-	return append(all, one...)
+	return append(all, item...)
 }
 
 // dropRoot removes a condition of roots.
@@ -123,17 +123,17 @@ func (e *explaining) groupChanges() (all []change) {
 			}
 			done[first] = true
 			each(&e.Query.Groups[first], func(value string, edit func(*candidates.Group)) {
-				made := change{Relaxation: Relaxation{Change: "drop", Value: value}, hasPolicy: e.HasPolicy, root: noRoot}
-				made.tries = tryOf(&e.Query, func(q *candidates.Query) {
+				result := change{Relaxation: Relaxation{Change: "drop", Value: value}, hasPolicy: e.HasPolicy, root: noRoot}
+				result.tries = tryOf(&e.Query, func(q *candidates.Query) {
 					for _, place := range of.groups {
 						edit(&q.Groups[place])
 					}
 				})
 				if len(of.groups) > 1 {
-					made.Groups = e.r.suffixes(of.groups)
+					result.Groups = e.r.suffixes(of.groups)
 				}
-				made.parts = e.r.partsOf(first)
-				all = append(all, made)
+				result.parts = e.r.partsOf(first)
+				all = append(all, result)
 			})
 		}
 	}
@@ -142,7 +142,7 @@ func (e *explaining) groupChanges() (all []change) {
 
 // groupsLess drops one group of each part with a suffix, if there are others: several are those of which equal groups are left.
 // They are relaxations from berth 1.6 on.
-func (e *explaining) groupsLess() (one, several []change) {
+func (e *explaining) groupsLess() (changes, several []change) {
 	if !e.FreesConsumers || len(e.Query.Groups) < 2 {
 		return nil, nil
 	}
@@ -152,17 +152,17 @@ func (e *explaining) groupsLess() (one, several []change) {
 			continue
 		}
 		gone := of.groups[len(of.groups)-1]
-		made := change{
+		result := change{
 			Relaxation: Relaxation{Change: "drop", Value: groupText(&e.Query.Groups[gone])}, hasPolicy: e.HasPolicy, root: noRoot, parts: []int{i},
 			tries: []try{{query: func() candidates.Query { return tidy(withoutGroup(edited(&e.Query), gone)) }}},
 		}
 		if len(of.groups) > 1 {
-			several = append(several, made)
+			several = append(several, result)
 		} else {
-			one = append(one, made)
+			changes = append(changes, result)
 		}
 	}
-	return one, several
+	return changes, several
 }
 
 // groupText names a group by its amounts, or by its first constraint if it has none.
@@ -215,7 +215,7 @@ func dropsOfTree(g *candidates.Group, drop func(string, func(*candidates.Group))
 // sameSet reports whether two lists have the same elements.
 func sameSet[E comparable](a, b []E) bool {
 	within := func(a, b []E) bool {
-		return !slices.ContainsFunc(a, func(one E) bool { return !slices.Contains(b, one) })
+		return !slices.ContainsFunc(a, func(item E) bool { return !slices.Contains(b, item) })
 	}
 	return within(a, b) && within(b, a)
 }
@@ -223,24 +223,24 @@ func sameSet[E comparable](a, b []E) bool {
 // amountChange returns the change of an amount: what nearby trees could give, greatest first, and then halves.
 func (e *explaining) amountChange(i, at int) change {
 	of := &e.r.parts[i]
-	one := of.amounts[at]
+	amount := of.amounts[at]
 	amounts := slices.Clone(e.tally.amounts[amountKey{i, at}])
-	if less := one.Amount - 1; e.FreesConsumers && less > 0 && !slices.Contains(amounts, less) {
+	if less := amount.Amount - 1; e.FreesConsumers && less > 0 && !slices.Contains(amounts, less) {
 		amounts = slices.Insert(amounts, 0, less) // no provider gives more of what it lacks
 	}
-	for half := one.Amount / 2; half >= 1; half /= 2 {
+	for half := amount.Amount / 2; half >= 1; half /= 2 {
 		if !slices.Contains(amounts, half) {
 			amounts = append(amounts, half)
 		}
 	}
-	made := change{
-		Relaxation: Relaxation{Change: "amount", Groups: e.r.suffixes(of.groups), Class: one.Class, From: one.Amount},
+	result := change{
+		Relaxation: Relaxation{Change: "amount", Groups: e.r.suffixes(of.groups), Class: amount.Class, From: amount.Amount},
 		hasPolicy:  e.HasPolicy, parts: []int{i}, root: noRoot,
 	}
 	for _, to := range amounts {
-		made.tries = append(made.tries, try{to, func() candidates.Query { return withAmount(&e.Query, of.groups, one.Class, to) }})
+		result.tries = append(result.tries, try{to, func() candidates.Query { return withAmount(&e.Query, of.groups, amount.Class, to) }})
 	}
-	return made
+	return result
 }
 
 // withAmount returns the query with another amount of a class in some groups.

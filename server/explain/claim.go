@@ -92,8 +92,8 @@ type claimState struct {
 func (c *Claim) keys() (keys []claimKey) {
 	seen := map[claimKey]bool{}
 	for i := range c.Claims {
-		for _, one := range c.Claims[i].Allocations {
-			if key := (claimKey{one.Provider, one.Class}); !seen[key] {
+		for _, allocation := range c.Claims[i].Allocations {
+			if key := (claimKey{allocation.Provider, allocation.Class}); !seen[key] {
 				seen[key] = true
 				keys = append(keys, key)
 			}
@@ -119,24 +119,24 @@ func (c *Claim) reshape(states map[claimKey]*claimState) {
 
 // items returns all allocations of a claim, those that do not fit first, otherwise in the order of the request.
 func (c *Claim) items(states map[claimKey]*claimState) []ClaimItem {
-	made, sums := []ClaimItem{}, map[claimKey]int64{}
+	claimItems, sums := []ClaimItem{}, map[claimKey]int64{}
 	for i := range c.Claims {
-		for _, one := range c.Claims[i].Allocations {
-			key := claimKey{one.Provider, one.Class}
-			sums[key] = addAmounts(sums[key], one.Amount)
+		for _, allocation := range c.Claims[i].Allocations {
+			key := claimKey{allocation.Provider, allocation.Class}
+			sums[key] = addAmounts(sums[key], allocation.Amount)
 			state := states[key]
 			item := ClaimItem{
-				Consumer: c.Claims[i].Consumer, Provider: Provider{one.Provider, state.name}, Class: one.Class, Amount: one.Amount,
-				Verdict: state.verdict(one.Amount, sums[key]), ClaimedInventory: state.inventory(),
+				Consumer: c.Claims[i].Consumer, Provider: Provider{allocation.Provider, state.name}, Class: allocation.Class, Amount: allocation.Amount,
+				Verdict: state.verdict(allocation.Amount, sums[key]), ClaimedInventory: state.inventory(),
 			}
-			if sums[key] != one.Amount {
+			if sums[key] != allocation.Amount {
 				item.SoFar = sums[key]
 			}
-			made = append(made, item)
+			claimItems = append(claimItems, item)
 		}
 	}
-	slices.SortStableFunc(made, func(a, b ClaimItem) int { return cmp.Compare(rankOf(&a), rankOf(&b)) })
-	return made
+	slices.SortStableFunc(claimItems, func(a, b ClaimItem) int { return cmp.Compare(rankOf(&a), rankOf(&b)) })
+	return claimItems
 }
 
 func rankOf(item *ClaimItem) int {

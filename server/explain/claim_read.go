@@ -100,8 +100,8 @@ func (x *Explainer) AddElsewhere(
 		return
 	}
 	texts := make([]string, len(amounts))
-	for i, one := range amounts {
-		texts[i] = fmt.Sprintf("%s:%d", one.Class, one.Amount)
+	for i, amount := range amounts {
+		texts[i] = fmt.Sprintf("%s:%d", amount.Class, amount.Amount)
 	}
 	to.Elsewhere = &Elsewhere{
 		Candidates: found, More: found >= query.Limit || !isAll,
@@ -111,13 +111,13 @@ func (x *Explainer) AddElsewhere(
 
 // amountsByClass adds up amounts, in the order in which their classes first appear.
 func amountsByClass(of []store.Allocation) (sums []store.Amount) {
-	for _, one := range of {
-		at := slices.IndexFunc(sums, func(sum store.Amount) bool { return sum.Class == one.Class })
+	for _, allocation := range of {
+		at := slices.IndexFunc(sums, func(sum store.Amount) bool { return sum.Class == allocation.Class })
 		if at < 0 {
 			at = len(sums)
-			sums = append(sums, store.Amount{Class: one.Class})
+			sums = append(sums, store.Amount{Class: allocation.Class})
 		}
-		sums[at].Amount = addAmounts(sums[at].Amount, one.Amount)
+		sums[at].Amount = addAmounts(sums[at].Amount, allocation.Amount)
 	}
 	return sums
 }

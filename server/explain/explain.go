@@ -55,7 +55,7 @@ type explaining struct {
 	givenUp map[int64]bool
 	// walkEnd and end are the times at which the walk and the whole explanation end.
 	walkEnd, end time.Time
-	made         Explanation
+	explanation  Explanation
 }
 
 // An explanation may take a tenth of its time longer, and at least leastGrace, before its statement is canceled.
@@ -70,20 +70,20 @@ const (
 func (x *Explainer) Explain(ctx context.Context, in *postgres.Snapshot, asked *Question, limit time.Duration) (*Explanation, error) {
 	begun := time.Now()
 	e := &explaining{Explainer: x, Question: asked, in: in, walkEnd: begun.Add(cmp.Or(x.maxWalk, limit/2)), end: begun.Add(limit), inTree: -1, notInTree: -1, givenUp: map[int64]bool{}}
-	e.made.Kind = "candidates"
+	e.explanation.Kind = "candidates"
 	bounded, cancel := context.WithDeadline(ctx, e.end.Add(max(limit/graceDivisor, leastGrace)))
 	defer cancel()
 	err := e.explain(bounded)
 	if err != nil || len(e.givenUp) > 0 {
-		e.made.Incomplete = true
+		e.explanation.Incomplete = true
 	}
-	if e.made.Reason == "" {
-		e.made.Reason = e.reason()
+	if e.explanation.Reason == "" {
+		e.explanation.Reason = e.reason()
 	}
-	e.made.Summary = e.summary()
+	e.explanation.Summary = e.summary()
 	took, now := time.Since(begun).Milliseconds(), time.Now().UTC()
-	e.made.MadeAt, e.made.TookMS = &now, &took
-	return &e.made, err
+	e.explanation.MadeAt, e.explanation.TookMS = &now, &took
+	return &e.explanation, err
 }
 
 // explain fills the explanation, member by member.
@@ -102,14 +102,14 @@ func (e *explaining) explain(ctx context.Context) (err error) {
 		return walked // the judged trees, if any, stand for no others
 	}
 	e.addSample()
-	e.made.Funnel, e.made.Parts = e.funnel(), e.parts()
+	e.explanation.Funnel, e.explanation.Parts = e.funnel(), e.parts()
 	e.addIsolatedConflicts()
 	if e.FreesConsumers && walked == nil && e.Found == 0 {
 		walked = e.addFreedBy(ctx)
 	}
 	e.tally.nearest = e.tally.nearest[:min(len(e.tally.nearest), nearestTrees)]
-	e.made.Nearest = e.nearest()
-	e.made.Reason = e.reason()
+	e.explanation.Nearest = e.nearest()
+	e.explanation.Reason = e.reason()
 	if walked != nil {
 		return walked
 	}
@@ -121,11 +121,11 @@ func (e *explaining) reason() Reason {
 	switch {
 	case e.Found > 0:
 		return Fits
-	case e.made.Facts != nil && slices.ContainsFunc(e.made.Conflicts, isUnknownTree):
+	case e.explanation.Facts != nil && slices.ContainsFunc(e.explanation.Conflicts, isUnknownTree):
 		return InTree
 	case e.missing != "" && !e.r.namesTrees():
 		return e.missing
-	case e.made.Funnel == nil:
+	case e.explanation.Funnel == nil:
 		return cmp.Or(e.Reason, NoTree)
 	case e.tally.met() > 0:
 		return Together

@@ -33,24 +33,24 @@ type thing struct {
 
 // things returns all single things, each once, in the order of the question.
 func (r *resolved) things() (all []thing) {
-	add := func(one thing) {
+	add := func(item thing) {
 		at := slices.IndexFunc(all, func(t thing) bool {
-			return t.fact.Kind == one.fact.Kind && t.fact.Name == one.fact.Name && t.fact.Amount == one.fact.Amount && t.Least == one.Least
+			return t.fact.Kind == item.fact.Kind && t.fact.Name == item.fact.Name && t.fact.Amount == item.fact.Amount && t.Least == item.Least
 		})
 		if at < 0 {
-			all = append(all, one)
+			all = append(all, item)
 			return
 		}
-		for _, place := range one.groups { // a group can repeat a parameter
+		for _, place := range item.groups { // a group can repeat a parameter
 			if !slices.Contains(all[at].groups, place) {
 				all[at].groups = append(all[at].groups, place)
 			}
 		}
 	}
 	for _, trait := range r.query.RootRequired {
-		one := r.traitThing([]string{trait}, "root_trait")
-		one.ofRoot = true
-		add(one)
+		thing := r.traitThing([]string{trait}, "root_trait")
+		thing.ofRoot = true
+		add(thing)
 	}
 	for _, set := range r.query.RootMemberOf {
 		isForbidden := func(id uuid.UUID) bool { return slices.Contains(r.query.RootNotMemberOf, id) }
@@ -68,17 +68,17 @@ func (r *resolved) things() (all []thing) {
 // addThings adds those of a group.
 func (r *resolved) addThings(place int, add func(thing)) {
 	group, groups := &r.query.Groups[place], []int{place}
-	for _, one := range group.Resources {
-		id, least := r.classes[one.Class], one.Amount
-		if group.Suffix == "" && slices.Contains(r.query.CanSplit, one.Class) {
+	for _, resource := range group.Resources {
+		id, least := r.classes[resource.Class], resource.Amount
+		if group.Suffix == "" && slices.Contains(r.query.CanSplit, resource.Class) {
 			least = (least + 15) / 16
 		}
-		add(thing{Class: &id, Least: least, groups: groups, fact: Fact{Kind: "class", Name: one.Class, Amount: one.Amount}})
+		add(thing{Class: &id, Least: least, groups: groups, fact: Fact{Kind: "class", Name: resource.Class, Amount: resource.Amount}})
 	}
 	for _, set := range group.Required {
-		one := r.traitThing(set, "trait")
-		one.groups = groups
-		add(one)
+		thing := r.traitThing(set, "trait")
+		thing.groups = groups
+		add(thing)
 	}
 	for _, set := range group.MemberOf {
 		add(thing{Aggregates: list(set, r.aggregates), groups: groups, fact: Fact{Kind: "aggregate", Name: joined(set)}})
@@ -110,57 +110,57 @@ func (e *explaining) addFacts(ctx context.Context) error {
 	facts := []Fact{}
 	conflicts := e.treeConflicts()
 	for i, row := range rows {
-		one := &all[i]
-		one.fact.Providers, one.fact.More = min(row.Providers, maxCounted), row.Providers > maxCounted
-		if one.ofRoot {
-			one.fact.Providers = row.Roots
+		thing := &all[i]
+		thing.fact.Providers, thing.fact.More = min(row.Providers, maxCounted), row.Providers > maxCounted
+		if thing.ofRoot {
+			thing.fact.Providers = row.Roots
 		}
-		if one.Class != nil {
-			if err := e.classFact(ctx, one, &row); err != nil {
+		if thing.Class != nil {
+			if err := e.classFact(ctx, thing, &row); err != nil {
 				return err
 			}
 		}
 		if e.missing == "" {
-			if e.missing = reasonOf(one, &row); e.missing != "" {
-				e.unavailable = one
+			if e.missing = reasonOf(thing, &row); e.missing != "" {
+				e.unavailable = thing
 			}
 		}
-		found, err := e.conflictsOf(ctx, one)
+		found, err := e.conflictsOf(ctx, thing)
 		if err != nil {
 			return err
 		}
-		facts, conflicts = append(facts, one.fact), append(conflicts, found...)
+		facts, conflicts = append(facts, thing.fact), append(conflicts, found...)
 	}
-	e.made.Facts, e.made.Conflicts = facts, conflicts
+	e.explanation.Facts, e.explanation.Conflicts = facts, conflicts
 	return nil
 }
 
 // classFact fills the fact of a class.
-func (e *explaining) classFact(ctx context.Context, one *thing, row *db.ExplainFactsRow) error {
+func (e *explaining) classFact(ctx context.Context, item *thing, row *db.ExplainFactsRow) error {
 	withRoom, most := min(row.WithRoom, maxCounted), max(0, row.MostRoom)
-	one.fact.WithRoom, one.fact.MostRoom = &withRoom, &most
-	one.fact.More = one.fact.More || row.WithRoom > maxCounted
+	item.fact.WithRoom, item.fact.MostRoom = &withRoom, &most
+	item.fact.More = item.fact.More || row.WithRoom > maxCounted
 	if withRoom > 0 {
 		return nil
 	}
 	largest, err := postgres.QueryOnce(ctx, e.in, func(ctx context.Context, to db.DBTX) (float64, error) {
-		return e.queries.ExplainLargest(ctx, to, *one.Class)
+		return e.queries.ExplainLargest(ctx, to, *item.Class)
 	})
 	whole := max(0, int64(largest))
-	one.fact.Largest = &whole
+	item.fact.Largest = &whole
 	return err
 }
 
 // reasonOf returns the reason if no provider has a thing, wherever it is; empty otherwise.
-func reasonOf(one *thing, row *db.ExplainFactsRow) Reason {
+func reasonOf(item *thing, row *db.ExplainFactsRow) Reason {
 	switch {
-	case one.Class != nil && row.WithRoom == 0:
+	case item.Class != nil && row.WithRoom == 0:
 		return Amount
-	case one.Class != nil || row.Providers > 0:
+	case item.Class != nil || row.Providers > 0:
 		return ""
-	case one.ofRoot:
+	case item.ofRoot:
 		return Root
-	case one.Traits != "":
+	case item.Traits != "":
 		return Trait
 	}
 	return Aggregate
@@ -185,35 +185,35 @@ func (e *explaining) treeConflicts() []Conflict {
 }
 
 // conflictsOf returns the conflicts of a thing.
-func (e *explaining) conflictsOf(ctx context.Context, one *thing) (conflicts []Conflict, err error) {
-	fact := &one.fact
-	made := Conflict{Groups: e.r.suffixes(one.groups), Name: fact.Name}
+func (e *explaining) conflictsOf(ctx context.Context, item *thing) (conflicts []Conflict, err error) {
+	fact := &item.fact
+	conflict := Conflict{Groups: e.r.suffixes(item.groups), Name: fact.Name}
 	switch {
-	case one.Class != nil && fact.Providers == 0:
-		made.Conflict = "class_not_offered"
-	case fact.Largest != nil && *fact.Largest < one.Least:
-		made.Conflict, made.Amount, made.Largest = "amount_too_large", fact.Amount, fact.Largest
-	case one.Class == nil && fact.Providers == 0 && one.Traits != "":
-		made.Conflict = fact.Kind + "_unused"
-	case one.Class == nil && fact.Providers == 0:
-		made.Conflict = fact.Kind + "_empty"
+	case item.Class != nil && fact.Providers == 0:
+		conflict.Conflict = "class_not_offered"
+	case fact.Largest != nil && *fact.Largest < item.Least:
+		conflict.Conflict, conflict.Amount, conflict.Largest = "amount_too_large", fact.Amount, fact.Largest
+	case item.Class == nil && fact.Providers == 0 && item.Traits != "":
+		conflict.Conflict = fact.Kind + "_unused"
+	case item.Class == nil && fact.Providers == 0:
+		conflict.Conflict = fact.Kind + "_empty"
 	}
-	if made.Conflict == "class_not_offered" || one.Traits != "" && made.Conflict != "" {
+	if conflict.Conflict == "class_not_offered" || item.Traits != "" && conflict.Conflict != "" {
 		inUse, err := e.namesInUse(ctx)
 		if err != nil {
 			return nil, err
 		}
-		made.Similar = similarToAny(one.anyOf, inUse.Traits)
-		if one.Class != nil {
-			made.Similar = similarToAny([]string{fact.Name}, inUse.Classes)
+		conflict.Similar = similarToAny(item.anyOf, inUse.Traits)
+		if item.Class != nil {
+			conflict.Similar = similarToAny([]string{fact.Name}, inUse.Classes)
 		}
 	}
-	if made.Conflict != "" {
-		conflicts = append(conflicts, made)
+	if conflict.Conflict != "" {
+		conflicts = append(conflicts, conflict)
 	}
-	if one.isForbidden {
-		made.Conflict = "root_aggregate_forbidden"
-		conflicts = append(conflicts, made)
+	if item.isForbidden {
+		conflict.Conflict = "root_aggregate_forbidden"
+		conflicts = append(conflicts, conflict)
 	}
 	return conflicts, nil
 }

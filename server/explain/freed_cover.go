@@ -136,9 +136,9 @@ func (c *cover) fewest(of deficit) (count int) {
 // without returns the deficits that a holder leaves.
 func (c *cover) without(deficits []deficit, holder int) []deficit {
 	left := make([]deficit, 0, len(deficits))
-	for _, one := range deficits {
-		if one.need -= c.holders[holder].held[one.of]; one.need > 0 {
-			left = append(left, one)
+	for _, deficit := range deficits {
+		if deficit.need -= c.holders[holder].held[deficit.of]; deficit.need > 0 {
+			left = append(left, deficit)
 		}
 	}
 	return left

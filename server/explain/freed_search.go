@@ -57,8 +57,8 @@ func (e *explaining) addFreedBy(ctx context.Context) error {
 	for i, root := range roots {
 		f := &freeing{explaining: e, root: p.nodes[root], nodes: map[int64]*node{}}
 		f.until = time.Now().Add(time.Until(end) / time.Duration(len(roots)-i))
-		for _, one := range p.usable(root) {
-			f.nodes[one.id] = one
+		for _, node := range p.usable(root) {
+			f.nodes[node.id] = node
 		}
 		if err := f.find(ctx, &e.tally.nearest[i]); err != nil {
 			return err
@@ -85,8 +85,8 @@ func (f *freeing) find(ctx context.Context, of *treeResult) error {
 	if f.root == nil {
 		return nil
 	}
-	for id, one := range f.nodes {
-		for class, stock := range one.stock {
+	for id, node := range f.nodes {
+		for class, stock := range node.stock {
 			if *stock.Used > 0 {
 				f.emptied = append(f.emptied, candidates.FreedAmount{ProviderID: id, ClassID: class, Amount: *stock.Used})
 			}
@@ -148,18 +148,18 @@ func (f *freeing) smallest(ctx context.Context, of []candidates.ClaimCandidate) 
 func (f *freeing) deficits(of []candidates.ClaimCandidate) (all [][]deficit) {
 	known := map[string]bool{}
 	for i := range of {
-		var made []deficit
+		var deficits []deficit
 		var key []byte
 		for _, use := range of[i].Uses {
 			stock := f.nodes[use.ProviderID].stock[use.ClassID]
 			if need := use.Amount - leftOf(stock); need > 0 {
-				made = append(made, deficit{stockKey{use.ProviderID, use.ClassID}, need})
+				deficits = append(deficits, deficit{stockKey{use.ProviderID, use.ClassID}, need})
 				key = appendNumbers(key, use.ProviderID, int64(use.ClassID), need)
 			}
 		}
 		if !known[string(key)] {
 			known[string(key)] = true
-			all = append(all, made)
+			all = append(all, deficits)
 		}
 	}
 	return all
@@ -175,13 +175,13 @@ func leftOf(stock *db.ExplainPageRow) int64 {
 func (f *freeing) readHolders(ctx context.Context, all [][]deficit) ([]holder, error) {
 	asked := map[stockKey]bool{}
 	for _, deficits := range all {
-		for _, one := range deficits {
-			asked[one.of] = true
+		for _, deficit := range deficits {
+			asked[deficit.of] = true
 		}
 	}
 	if len(f.Query.CanSplit) > 0 {
-		for _, one := range f.emptied {
-			asked[stockKey{one.ProviderID, one.ClassID}] = true
+		for _, freedAmount := range f.emptied {
+			asked[stockKey{freedAmount.ProviderID, freedAmount.ClassID}] = true
 		}
 	}
 	providers, classes := []int64{}, []int32{}
@@ -203,15 +203,15 @@ func (f *freeing) readHolders(ctx context.Context, all [][]deficit) ([]holder, e
 		if byConsumer[row.Consumer] == nil {
 			byConsumer[row.Consumer] = &holder{consumer: row.Consumer, held: map[stockKey]int64{}}
 		}
-		one := byConsumer[row.Consumer]
-		one.held[key] = row.Used
-		one.total += row.Used
+		item := byConsumer[row.Consumer]
+		item.held[key] = row.Used
+		item.total += row.Used
 	}
-	made := make([]holder, 0, len(byConsumer))
-	for _, one := range byConsumer {
-		made = append(made, *one)
+	holders := make([]holder, 0, len(byConsumer))
+	for _, holder := range byConsumer {
+		holders = append(holders, *holder)
 	}
-	return made, nil
+	return holders, nil
 }
 
 // fitsWithout reports whether the query fits in the tree without some consumers.
@@ -237,13 +237,13 @@ func (f *freeing) shown(set []holder) *FreedSet {
 	for name, id := range f.r.classes {
 		classes[id] = name
 	}
-	made := &FreedSet{Consumers: []FreedConsumer{}, Exact: !f.isInexact}
+	freedSet := &FreedSet{Consumers: []FreedConsumer{}, Exact: !f.isInexact}
 	for i := range set {
-		one := FreedConsumer{Consumer: set[i].consumer, Allocations: []FreedAllocation{}}
+		freedConsumer := FreedConsumer{Consumer: set[i].consumer, Allocations: []FreedAllocation{}}
 		for _, key := range slices.SortedFunc(maps.Keys(set[i].held), compareStocks) {
-			one.Allocations = append(one.Allocations, FreedAllocation{f.nodes[key.provider].name, classes[key.class], set[i].held[key]})
+			freedConsumer.Allocations = append(freedConsumer.Allocations, FreedAllocation{f.nodes[key.provider].name, classes[key.class], set[i].held[key]})
 		}
-		made.Consumers = append(made.Consumers, one)
+		freedSet.Consumers = append(freedSet.Consumers, freedConsumer)
 	}
-	return made
+	return freedSet
 }

@@ -53,11 +53,11 @@ func smallSets(holders []holder) (all [][]holder) {
 		}
 		slices.SortStableFunc(larger, func(a, b []int) int { return cmp.Compare(sum(a), sum(b)) })
 		for _, set := range larger {
-			made := make([]holder, len(set))
+			result := make([]holder, len(set))
 			for place, i := range set {
-				made[len(set)-1-place] = holders[i] // the largest first
+				result[len(set)-1-place] = holders[i] // the largest first
 			}
-			all = append(all, made)
+			all = append(all, result)
 		}
 		if sets = larger; len(all) > maxFreedTries {
 			break
@@ -97,8 +97,8 @@ func compareStocks(a, b stockKey) int {
 
 // appendNumbers appends numbers to a key.
 func appendNumbers(key []byte, numbers ...int64) []byte {
-	for _, one := range numbers {
-		key = binary.BigEndian.AppendUint64(key, uint64(one))
+	for _, number := range numbers {
+		key = binary.BigEndian.AppendUint64(key, uint64(number))
 	}
 	return key
 }

@@ -40,20 +40,20 @@ func (r *resolved) judge(anchor, provider *node, of *part) verdict {
 	v := verdict{provider: provider, passed: -1}
 	failedAt := -1 // the amount of which a step has failed: only the first counts
 	for i := range of.steps {
-		one := &of.steps[i]
-		if r.passes(anchor, provider, of, one) {
+		step := &of.steps[i]
+		if r.passes(anchor, provider, of, step) {
 			continue
 		}
 		if v.passed < 0 {
 			v.passed = i
 		}
-		if one.isOfInventory() && one.kind != stepInventory {
-			if failedAt == one.at || provider.stock[r.classes[of.amounts[one.at].Class]] == nil {
+		if step.isOfInventory() && step.kind != stepInventory {
+			if failedAt == step.at || provider.stock[r.classes[of.amounts[step.at].Class]] == nil {
 				continue
 			}
-			failedAt = one.at
+			failedAt = step.at
 		}
-		v.fail(r, one, of)
+		v.fail(r, step, of)
 	}
 	if v.passed < 0 {
 		v.passed = len(of.steps)
@@ -62,51 +62,51 @@ func (r *resolved) judge(anchor, provider *node, of *part) verdict {
 }
 
 // fail adds a failed step to the distance.
-func (v *verdict) fail(r *resolved, one *step, of *part) {
-	made := failure{step: one}
-	switch one.kind {
+func (v *verdict) fail(r *resolved, item *step, of *part) {
+	result := failure{step: item}
+	switch item.kind {
 	case stepInventory:
 		v.distance += 2
 	case stepUnits, stepSize, stepReserved, stepUsed:
-		made.gives = r.gives(v.provider, of, one.at)
-		if v.distance += missingShare(of.amounts[one.at].Amount, made.gives); one.kind != stepUsed {
+		result.gives = r.gives(v.provider, of, item.at)
+		if v.distance += missingShare(of.amounts[item.at].Amount, result.gives); item.kind != stepUsed {
 			v.distance++
 		}
 	default:
 		v.distance++
 	}
-	v.failed = append(v.failed, made)
+	v.failed = append(v.failed, result)
 }
 
 // missingShare returns which part of an amount is missing.
 func missingShare(amount, gives int64) float64 { return float64(amount-gives) / float64(amount) }
 
 // passes reports whether a provider passes a step.
-func (r *resolved) passes(anchor, provider *node, of *part, one *step) bool {
+func (r *resolved) passes(anchor, provider *node, of *part, item *step) bool {
 	foreign := provider.root != anchor.id
-	switch one.kind {
+	switch item.kind {
 	case stepReached:
 		return true
 	case stepInTree:
 		return provider.root == r.trees[*of.inTree] && (of.suffixed || !foreign)
 	case stepMemberOf:
-		return provider.meets(one.at) || !of.suffixed && !foreign && anchor.meets(one.at)
+		return provider.meets(item.at) || !of.suffixed && !foreign && anchor.meets(item.at)
 	case stepNotMemberOf:
-		return provider.meets(one.at) && (of.suffixed || anchor.meets(one.at))
+		return provider.meets(item.at) && (of.suffixed || anchor.meets(item.at))
 	case stepRequired, stepForbidden:
-		return provider.meets(one.at)
+		return provider.meets(item.at)
 	}
-	stock := provider.stock[r.classes[of.amounts[one.at].Class]]
-	if stock == nil || one.kind == stepInventory {
+	stock := provider.stock[r.classes[of.amounts[item.at].Class]]
+	if stock == nil || item.kind == stepInventory {
 		return stock != nil
 	}
-	amount := of.amounts[one.at].Amount
+	amount := of.amounts[item.at].Amount
 	total, reserved, used := float64(*stock.Total), float64(*stock.Reserved), float64(*stock.Used)
 	need := amount
 	if of.canSplit {
 		need = leastPart(stock)
 	}
-	switch one.kind {
+	switch item.kind {
 	case stepUnits:
 		return amount%*stock.StepSize == 0 && *stock.MinUnit <= amount && need <= *stock.MaxUnit
 	case stepSize:
@@ -201,8 +201,8 @@ func (p *partResult) addRoom(v *verdict) {
 	if len(v.failed) != 1 {
 		return
 	}
-	if one := v.failed[0].step; one.isOfInventory() && one.kind != stepInventory {
-		p.rooms = append(p.rooms, room{one.at, v.failed[0].gives})
+	if step := v.failed[0].step; step.isOfInventory() && step.kind != stepInventory {
+		p.rooms = append(p.rooms, room{step.at, v.failed[0].gives})
 	}
 }
 
@@ -216,8 +216,8 @@ func (p *partResult) failSplit(of *part, sum int64) {
 
 // hasAny reports whether a provider has inventory of a class of a part.
 func (r *resolved) hasAny(provider *node, of *part) bool {
-	for _, one := range of.amounts {
-		if provider.stock[r.classes[one.Class]] != nil {
+	for _, amount := range of.amounts {
+		if provider.stock[r.classes[amount.Class]] != nil {
 			return true
 		}
 	}

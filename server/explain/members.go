@@ -17,12 +17,12 @@ func (e *explaining) funnel() []Stage {
 	if e.notInTree >= 0 {
 		stages = append(stages, Stage{Stage: "not_in_tree", Trees: e.notInTree})
 	}
-	add := func(made Stage, of func(*counts) int64) {
-		made.Trees = min(t.number(of), stages[len(stages)-1].Trees)
-		stages = append(stages, made)
+	add := func(stage Stage, of func(*counts) int64) {
+		stage.Trees = min(t.number(of), stages[len(stages)-1].Trees)
+		stages = append(stages, stage)
 	}
-	for i, one := range e.r.roots {
-		add(Stage{Stage: one.stage, Value: one.value}, func(c *counts) int64 { return c.afterRoots[i] })
+	for i, root := range e.r.roots {
+		add(Stage{Stage: root.stage, Value: root.value}, func(c *counts) int64 { return c.afterRoots[i] })
 	}
 	for i := range e.r.query.Groups {
 		add(Stage{Stage: "group", Group: &e.r.query.Groups[i].Suffix}, func(c *counts) int64 { return c.afterGroups[i] })
@@ -32,7 +32,7 @@ func (e *explaining) funnel() []Stage {
 	}
 	if last := &stages[len(stages)-1]; e.Found == 0 {
 		last.Trees = 0
-	} else if last.Trees = max(last.Trees, 1); !e.made.Sample.Exact {
+	} else if last.Trees = max(last.Trees, 1); !e.explanation.Sample.Exact {
 		for i := len(stages) - 2; i >= 0 && stages[i].Trees == 0; i-- {
 			stages[i].Trees = 1
 		}
@@ -45,44 +45,44 @@ func (e *explaining) parts() []Part {
 	all := make([]Part, len(e.r.parts))
 	for i := range e.r.parts {
 		of := &e.r.parts[i]
-		made := Part{Groups: e.r.suffixes(of.groups), Resources: map[string]int64{}, CanSplit: of.canSplit}
-		for _, one := range of.amounts {
-			made.Resources[one.Class] = one.Amount
+		part := Part{Groups: e.r.suffixes(of.groups), Resources: map[string]int64{}, CanSplit: of.canSplit}
+		for _, amount := range of.amounts {
+			part.Resources[amount.Class] = amount.Amount
 		}
-		for j, one := range of.steps {
+		for j, step := range of.steps {
 			shown := Step{
-				Step: one.kind, Value: one.value,
+				Step: step.kind, Value: step.value,
 				Providers: e.tally.number(func(c *counts) int64 { return c.parts[i].providers[j] }),
 				Trees:     e.tally.number(func(c *counts) int64 { return c.parts[i].trees[j] }),
 			}
 			if j > 0 {
-				shown.Providers, shown.Trees = min(shown.Providers, made.Steps[j-1].Providers), min(shown.Trees, made.Steps[j-1].Trees)
+				shown.Providers, shown.Trees = min(shown.Providers, part.Steps[j-1].Providers), min(shown.Trees, part.Steps[j-1].Trees)
 			}
-			if one.isOfInventory() {
-				shown.Class = of.amounts[one.at].Class
+			if step.isOfInventory() {
+				shown.Class = of.amounts[step.at].Class
 			}
-			made.Steps = append(made.Steps, shown)
+			part.Steps = append(part.Steps, shown)
 		}
 		if of.canSplit {
 			trees := e.tally.number(func(c *counts) int64 { return c.parts[i].splitTrees })
-			made.SplitTrees = &trees
+			part.SplitTrees = &trees
 		}
-		all[i] = made
+		all[i] = part
 	}
 	return all
 }
 
 // addIsolatedConflicts adds the equal groups that must be apart and for which no tree has enough providers.
 func (e *explaining) addIsolatedConflicts() {
-	from := len(e.made.Conflicts)
+	from := len(e.explanation.Conflicts)
 	for i := range e.r.parts {
 		of := &e.r.parts[i]
 		for _, set := range e.r.isolatedSets() {
 			apart := e.r.suffixes(slices.DeleteFunc(slices.Clone(of.groups), func(place int) bool { return !slices.Contains(set, place) }))
 			isKnown := func(c Conflict) bool { return slices.Equal(c.Groups, apart) }
 			most := e.tally.most[i]
-			if of.suffixed && len(apart) > 1 && most < int64(len(apart)) && !slices.ContainsFunc(e.made.Conflicts[from:], isKnown) {
-				e.made.Conflicts = append(e.made.Conflicts, Conflict{
+			if of.suffixed && len(apart) > 1 && most < int64(len(apart)) && !slices.ContainsFunc(e.explanation.Conflicts[from:], isKnown) {
+				e.explanation.Conflicts = append(e.explanation.Conflicts, Conflict{
 					Conflict: "isolated_groups", Groups: apart, Amount: int64(len(apart)), Largest: &most,
 				})
 			}
@@ -108,10 +108,10 @@ func (q *question) isolatedSets() [][]int {
 func (e *explaining) nearest() []Tree {
 	shown := []Tree{}
 	for i := range e.tally.nearest {
-		one := &e.tally.nearest[i]
+		treeResult := &e.tally.nearest[i]
 		shown = append(shown, Tree{
-			Tree: one.root.name, Distance: math.Round(one.distance*1000) / 1000, Missing: e.missingOf(one), Stage: one.stage,
-			FreedBy: one.freedBy,
+			Tree: treeResult.root.name, Distance: math.Round(treeResult.distance*1000) / 1000, Missing: e.missingOf(treeResult), Stage: treeResult.stage,
+			FreedBy: treeResult.freedBy,
 		})
 	}
 	return shown
@@ -127,8 +127,8 @@ func (e *explaining) missingOf(of *treeResult) []Missing {
 		result, asked := &of.parts[i], &e.r.parts[i]
 		groups := e.r.suffixes(asked.groups)
 		if result.best == nil {
-			for _, one := range asked.amounts {
-				all = append(all, Missing{Groups: groups, Step: stepInventory, Class: one.Class})
+			for _, amount := range asked.amounts {
+				all = append(all, Missing{Groups: groups, Step: stepInventory, Class: amount.Class})
 			}
 			continue
 		}
@@ -140,15 +140,15 @@ func (e *explaining) missingOf(of *treeResult) []Missing {
 }
 
 func missingStep(groups []string, asked *part, v *verdict, failed *failure) Missing {
-	made := Missing{Groups: groups, Step: failed.step.kind, Value: failed.step.value, Provider: &v.provider.name}
+	missing := Missing{Groups: groups, Step: failed.step.kind, Value: failed.step.value, Provider: &v.provider.name}
 	if failed.step.isOfInventory() {
-		one := asked.amounts[failed.step.at]
-		made.Class = one.Class
+		amount := asked.amounts[failed.step.at]
+		missing.Class = amount.Class
 		if failed.step.kind != stepInventory {
-			made.Amount, made.Gives = one.Amount, &failed.gives
+			missing.Amount, missing.Gives = amount.Amount, &failed.gives
 		}
 	}
-	return made
+	return missing
 }
 
 // suffixes returns the suffixes of groups.

@@ -177,11 +177,11 @@ func (q *NodeQuestion) ofClass() (groups []store.NodeGroup) {
 func ExplainNodeAllocation(q *NodeQuestion) *NodeAllocation {
 	j := newNodeJudge(q)
 	complete := q.Similar != nil
-	made := &NodeAllocation{
+	allocation := &NodeAllocation{
 		Kind: "node_allocation", Reason: j.reason(), Sample: &NodeSample{Exact: true, Nodes: j.all}, Funnel: j.funnel, States: j.states,
 		Conflicts: j.conflicts(), Nearest: j.nearest(), Relaxations: j.relaxations(), RelaxationsComplete: &complete,
 		Incomplete: !complete || q.Traits == nil && q.NeedsTraits(),
 	}
-	made.Summary = j.summary(made)
-	return made
+	allocation.Summary = j.summary(allocation)
+	return allocation
 }

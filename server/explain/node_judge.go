@@ -118,8 +118,8 @@ func (j *nodeJudge) nearest() []NearNode {
 	}
 	slices.SortFunc(all, func(a, b found) int { return cmp.Or(cmp.Compare(a.Distance, b.Distance), cmp.Compare(a.id, b.id)) })
 	nearest := []NearNode{}
-	for _, one := range all[:min(len(all), maxNearest)] {
-		nearest = append(nearest, one.NearNode)
+	for _, found := range all[:min(len(all), maxNearest)] {
+		nearest = append(nearest, found.NearNode)
 	}
 	return nearest
 }
@@ -130,11 +130,11 @@ func (j *nodeJudge) missing(group *store.NodeGroup) (missing []NodeMissing) {
 		if passed {
 			continue
 		}
-		one := NodeMissing{Step: j.stages[i].Stage, Value: j.stages[i].Value}
-		if one.Step == nodeStageAvailable {
-			one.Value = group.State
+		nodeMissing := NodeMissing{Step: j.stages[i].Stage, Value: j.stages[i].Value}
+		if nodeMissing.Step == nodeStageAvailable {
+			nodeMissing.Value = group.State
 		}
-		missing = append(missing, one)
+		missing = append(missing, nodeMissing)
 	}
 	return missing
 }
@@ -168,8 +168,8 @@ func (j *nodeJudge) relaxations() []NodeRelaxation {
 	}
 	if candidates := j.Asked.CandidateNodes; len(candidates) > 0 {
 		var names []string
-		for _, one := range candidates {
-			names = append(names, one.String())
+		for _, candidate := range candidates {
+			names = append(names, candidate.String())
 		}
 		try("drop", "candidate_nodes="+strings.Join(names, ","), j.without(slices.Index(fixedStages, nodeStageCandidateNodes)))
 	}

@@ -41,25 +41,25 @@ func ShortNodeAllocation(asked *store.NodeAllocation) *NodeAllocation {
 }
 
 // summary returns a paragraph for people: what fails, the nearest node, what would help, and what was counted.
-func (j *nodeJudge) summary(made *NodeAllocation) string {
+func (j *nodeJudge) summary(allocation *NodeAllocation) string {
 	texts := []string{j.first()}
-	if len(made.Nearest) > 0 {
+	if len(allocation.Nearest) > 0 {
 		var missing []string
-		for _, one := range made.Nearest[0].Missing {
-			missing = append(missing, j.missingText(one))
+		for _, nodeMissing := range allocation.Nearest[0].Missing {
+			missing = append(missing, j.missingText(nodeMissing))
 		}
-		node := made.Nearest[0].Node
+		node := allocation.Nearest[0].Node
 		name := node.UUID.String()
 		if node.Name != nil {
 			name = *node.Name
 		}
 		texts = append(texts, fmt.Sprintf("Nearest: %s lacks %s.", name, strings.Join(missing, " and ")))
 	}
-	for _, one := range made.Relaxations[:min(2, len(made.Relaxations))] {
-		how := map[string]string{"drop": "Without", "replace": "With"}[one.Change]
-		texts = append(texts, fmt.Sprintf("%s %s there would be %s.", how, one.Value, plural(one.Nodes, "node")))
+	for _, relaxation := range allocation.Relaxations[:min(2, len(allocation.Relaxations))] {
+		how := map[string]string{"drop": "Without", "replace": "With"}[relaxation.Change]
+		texts = append(texts, fmt.Sprintf("%s %s there would be %s.", how, relaxation.Value, plural(relaxation.Nodes, "node")))
 	}
-	if len(made.Relaxations) == 0 && made.Reason != Fits {
+	if len(allocation.Relaxations) == 0 && allocation.Reason != Fits {
 		texts = append(texts, "No single change of the request that was tried gives a node.")
 	}
 	if j.Limited {
@@ -142,10 +142,10 @@ func (j *nodeJudge) firstOfTraits() string {
 func expressionText(element string) string { return traitText(strings.TrimPrefix(element, "in:")) }
 
 // missingText says what a node lacks.
-func (j *nodeJudge) missingText(one NodeMissing) string {
-	switch one.Step {
+func (j *nodeJudge) missingText(nodeMissing NodeMissing) string {
+	switch nodeMissing.Step {
 	case nodeStageAvailable:
-		return fmt.Sprintf("the state available (it is %s)", one.Value)
+		return fmt.Sprintf("the state available (it is %s)", nodeMissing.Value)
 	case nodeStageNoInstance:
 		return "an empty instance_uuid"
 	case nodeStageNoMaintenance:
@@ -159,8 +159,8 @@ func (j *nodeJudge) missingText(one NodeMissing) string {
 	case nodeStageUnclaimed:
 		return "a free unit in Placement"
 	}
-	if name, forbidden := strings.CutPrefix(one.Value, "!"); forbidden {
+	if name, forbidden := strings.CutPrefix(nodeMissing.Value, "!"); forbidden {
 		return "the absence of the trait " + name
 	}
-	return expressionText(one.Value)
+	return expressionText(nodeMissing.Value)
 }

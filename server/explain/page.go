@@ -34,16 +34,16 @@ func (q *question) resolve(ctx context.Context, queries *db.Queries, in *postgre
 	r := &resolved{question: q, classes: map[string]int32{}, traits: map[string]int32{}, aggregates: map[uuid.UUID]int32{}, trees: map[uuid.UUID]int64{}}
 	asked := db.CandidateNamesParams{Classes: []string{}, Traits: []string{}, Aggregates: []uuid.UUID{}, Trees: slices.Concat([]uuid.UUID{}, q.query.NotInTree)}
 	for i := range q.parts {
-		for _, one := range q.parts[i].amounts {
-			asked.Classes = append(asked.Classes, one.Class)
+		for _, amount := range q.parts[i].amounts {
+			asked.Classes = append(asked.Classes, amount.Class)
 		}
 		if q.parts[i].inTree != nil {
 			asked.Trees = append(asked.Trees, *q.parts[i].inTree)
 		}
 	}
-	for _, one := range q.conditions {
-		asked.Traits = append(append(asked.Traits, slices.Concat(one.traits...)...), one.forbiddenTrait)
-		asked.Aggregates = append(append(asked.Aggregates, slices.Concat(one.aggregates...)...), one.forbiddenAggregates...)
+	for _, condition := range q.conditions {
+		asked.Traits = append(append(asked.Traits, slices.Concat(condition.traits...)...), condition.forbiddenTrait)
+		asked.Aggregates = append(append(asked.Aggregates, slices.Concat(condition.aggregates...)...), condition.forbiddenAggregates...)
 	}
 	found, err := postgres.QueryOnce(ctx, in, func(ctx context.Context, to db.DBTX) (db.CandidateNamesRow, error) {
 		return queries.CandidateNames(ctx, to, asked)
@@ -81,21 +81,21 @@ type encodedCondition struct {
 
 func (r *resolved) encode() json.RawMessage {
 	all := []encodedCondition{}
-	for i, one := range r.conditions {
-		made := encodedCondition{Word: i / wordBits, Bit: 1 << (i % wordBits)}
-		if len(one.traits) > 0 {
-			made.RequiredAny = sets(one.traits, r.traits)
+	for i, condition := range r.conditions {
+		result := encodedCondition{Word: i / wordBits, Bit: 1 << (i % wordBits)}
+		if len(condition.traits) > 0 {
+			result.RequiredAny = sets(condition.traits, r.traits)
 		}
-		if one.forbiddenTrait != "" {
-			made.Forbidden = list([]string{one.forbiddenTrait}, r.traits)
+		if condition.forbiddenTrait != "" {
+			result.Forbidden = list([]string{condition.forbiddenTrait}, r.traits)
 		}
-		if len(one.aggregates) > 0 {
-			made.MemberOfToo = sets(one.aggregates, r.aggregates)
+		if len(condition.aggregates) > 0 {
+			result.MemberOfToo = sets(condition.aggregates, r.aggregates)
 		}
-		if len(one.forbiddenAggregates) > 0 {
-			made.NotMemberOf = list(one.forbiddenAggregates, r.aggregates)
+		if len(condition.forbiddenAggregates) > 0 {
+			result.NotMemberOf = list(condition.forbiddenAggregates, r.aggregates)
 		}
-		all = append(all, made)
+		all = append(all, result)
 	}
 	text, err := json.Marshal(all)
 	if err != nil {
@@ -143,9 +143,9 @@ func (r *resolved) read(ctx context.Context, queries *db.Queries, in *postgres.S
 	p := &page{nodes: map[int64]*node{}, own: map[int64][]*node{}, reached: map[int64][]int64{}}
 	for i := range rows {
 		if row := &rows[i]; row.Uuid != nil {
-			made := &node{id: *row.ID, root: *row.RootID, name: Provider{*row.Uuid, *row.Name}, met: row.Met, stock: map[int32]*db.ExplainPageRow{}}
-			p.nodes[made.id] = made
-			p.own[made.root] = append(p.own[made.root], made)
+			result := &node{id: *row.ID, root: *row.RootID, name: Provider{*row.Uuid, *row.Name}, met: row.Met, stock: map[int32]*db.ExplainPageRow{}}
+			p.nodes[result.id] = result
+			p.own[result.root] = append(p.own[result.root], result)
 		}
 	}
 	for i := range rows {
@@ -165,8 +165,8 @@ func (r *resolved) read(ctx context.Context, queries *db.Queries, in *postgres.S
 func (p *page) usable(root int64) []*node {
 	all := slices.Clone(p.own[root])
 	for _, id := range p.reached[root] {
-		if one := p.nodes[id]; one != nil && one.root != root {
-			all = append(all, one)
+		if node := p.nodes[id]; node != nil && node.root != root {
+			all = append(all, node)
 		}
 	}
 	slices.SortFunc(all, func(a, b *node) int { return cmp.Compare(a.id, b.id) })

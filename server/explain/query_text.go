@@ -23,8 +23,8 @@ func queryText(query *candidates.Query, hasPolicy bool) string {
 	for i := range query.Groups {
 		group := &query.Groups[i]
 		var amounts []string
-		for _, one := range group.Resources {
-			amounts = append(amounts, fmt.Sprintf("%s:%d", one.Class, one.Amount))
+		for _, resource := range group.Resources {
+			amounts = append(amounts, fmt.Sprintf("%s:%d", resource.Class, resource.Amount))
 		}
 		add("resources"+group.Suffix, strings.Join(amounts, ","))
 		add("required"+group.Suffix, traitValues(group.Required, group.Forbidden)...)

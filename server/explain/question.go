@@ -92,8 +92,8 @@ func newQuestion(query *candidates.Query) *question {
 			q.addPart(place, group, group.Resources, false)
 			continue
 		}
-		for i, one := range group.Resources {
-			q.addPart(place, group, group.Resources[i:i+1], slices.Contains(query.CanSplit, one.Class))
+		for i, resource := range group.Resources {
+			q.addPart(place, group, group.Resources[i:i+1], slices.Contains(query.CanSplit, resource.Class))
 		}
 	}
 	return q
@@ -115,8 +115,8 @@ func (q *question) addRoots() {
 	}
 }
 
-func (q *question) add(one condition) int {
-	q.conditions = append(q.conditions, one)
+func (q *question) add(item condition) int {
+	q.conditions = append(q.conditions, item)
 	return len(q.conditions) - 1
 }
 
@@ -131,18 +131,18 @@ func (q *question) addPart(place int, group *candidates.Group, amounts []store.A
 			}
 		}
 	}
-	made := part{content: content, groups: []int{place}, suffixed: group.Suffix != "", amounts: amounts, canSplit: canSplit, inTree: group.InTree}
-	made.steps = append(made.steps, step{kind: stepReached})
+	result := part{content: content, groups: []int{place}, suffixed: group.Suffix != "", amounts: amounts, canSplit: canSplit, inTree: group.InTree}
+	result.steps = append(result.steps, step{kind: stepReached})
 	for i := range amounts {
-		made.steps = append(made.steps, step{kind: stepInventory, at: i})
+		result.steps = append(result.steps, step{kind: stepInventory, at: i})
 	}
-	made.steps = append(made.steps, q.qualities(group, made.suffixed)...)
+	result.steps = append(result.steps, q.qualities(group, result.suffixed)...)
 	for i := range amounts {
 		for _, kind := range []string{stepUnits, stepSize, stepReserved, stepUsed} {
-			made.steps = append(made.steps, step{kind: kind, at: i})
+			result.steps = append(result.steps, step{kind: kind, at: i})
 		}
 	}
-	q.parts = append(q.parts, made)
+	q.parts = append(q.parts, result)
 }
 
 // qualities returns the steps of a group that are not about inventories.
@@ -200,8 +200,8 @@ func contentOfSets[E any](sets [][]E) []string {
 // ordered returns the texts of different elements in order.
 func ordered[E any](list []E) []string {
 	texts := make([]string, len(list))
-	for i, one := range list {
-		texts[i] = fmt.Sprint(one)
+	for i, item := range list {
+		texts[i] = fmt.Sprint(item)
 	}
 	slices.Sort(texts)
 	return slices.Compact(texts)

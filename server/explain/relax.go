@@ -25,7 +25,7 @@ const (
 // relax tries changes of the query until its time is over, and keeps those that give more candidates.
 func (e *explaining) relax(ctx context.Context) error {
 	complete := true
-	e.made.Relaxations, e.made.RelaxationsComplete = []Relaxation{}, &complete
+	e.explanation.Relaxations, e.explanation.RelaxationsComplete = []Relaxation{}, &complete
 	base := e.Found
 	if base > 0 && base < relaxedLimit {
 		var err error
@@ -45,7 +45,7 @@ func (e *explaining) relax(ctx context.Context) error {
 		for i := range changes {
 			complete = complete && changes[i].isTried
 			if changes[i].Candidates > 0 {
-				e.made.Relaxations = append(e.made.Relaxations, changes[i].Relaxation)
+				e.explanation.Relaxations = append(e.explanation.Relaxations, changes[i].Relaxation)
 			}
 		}
 	}()
@@ -96,43 +96,43 @@ func (e *explaining) count(ctx context.Context, query candidates.Query, until ti
 
 // try searches with a change for some time, and keeps what it finds if these are more candidates than those of the query
 // itself.
-func (e *explaining) try(ctx context.Context, one *change, base int, slice time.Duration) error {
-	if e.made.Sample.Exact && !e.canHelp(one) {
-		one.isTried = true
+func (e *explaining) try(ctx context.Context, item *change, base int, slice time.Duration) error {
+	if e.explanation.Sample.Exact && !e.canHelp(item) {
+		item.isTried = true
 		return nil
 	}
 	until, allEnded := time.Now().Add(slice), true
-	for i := range one.tries {
-		query := one.tries[i].query()
+	for i := range item.tries {
+		query := item.tries[i].query()
 		left := time.Until(until)
 		if left <= 0 {
 			return nil
 		}
 		if len(query.CanSplit) > 0 && !query.Extended {
-			query.Extended, query.OnePerTree, one.Needs = true, false, "berth 1.1"
+			query.Extended, query.OnePerTree, item.Needs = true, false, "berth 1.1"
 		}
-		count, isAll, err := e.count(ctx, query, time.Now().Add(max(left/2, left/time.Duration(len(one.tries)))))
+		count, isAll, err := e.count(ctx, query, time.Now().Add(max(left/2, left/time.Duration(len(item.tries)))))
 		if err != nil {
 			return err
 		}
-		if count > max(base, one.Candidates) || count > base && isAll {
-			one.To, one.Candidates, one.More = one.tries[i].to, count, count == relaxedLimit || !isAll
-			one.Query, one.isTried = queryText(&query, one.hasPolicy), isAll || count == relaxedLimit
+		if count > max(base, item.Candidates) || count > base && isAll {
+			item.To, item.Candidates, item.More = item.tries[i].to, count, count == relaxedLimit || !isAll
+			item.Query, item.isTried = queryText(&query, item.hasPolicy), isAll || count == relaxedLimit
 			return nil // a search that has not ended is tried again, if there is time
 		}
 		allEnded = allEnded && isAll
 	}
-	one.isTried = allEnded
+	item.isTried = allEnded
 	return nil
 }
 
 // canHelp reports whether anything that a change does not concern holds in some judged tree.
-func (e *explaining) canHelp(one *change) bool {
-	if e.tally.met() > 0 || e.inTree >= 0 || one.addsTrees || one.root != noRoot && e.tally.only[-1-one.root] > 0 {
+func (e *explaining) canHelp(item *change) bool {
+	if e.tally.met() > 0 || e.inTree >= 0 || item.addsTrees || item.root != noRoot && e.tally.only[-1-item.root] > 0 {
 		return true
 	}
-	if len(one.tries[0].query().Groups) < len(e.Query.Groups) || len(one.parts) > 1 {
+	if len(item.tries[0].query().Groups) < len(e.Query.Groups) || len(item.parts) > 1 {
 		return true // groups are gone, or several parts of the unsuffixed group change
 	}
-	return slices.ContainsFunc(one.parts, func(part int) bool { return e.tally.only[part] > 0 })
+	return slices.ContainsFunc(item.parts, func(part int) bool { return e.tally.only[part] > 0 })
 }

@@ -29,8 +29,8 @@ func similarToAny(names, known []string) []string {
 	}
 	slices.SortFunc(found, func(a, b scored) int { return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.name, b.name)) })
 	shown := []string{}
-	for _, one := range found[:min(len(found), maxSimilar)] {
-		shown = append(shown, one.name)
+	for _, scored := range found[:min(len(found), maxSimilar)] {
+		shown = append(shown, scored.name)
 	}
 	return shown
 }

@@ -60,9 +60,9 @@ func (q *question) combinationStages() (all []combination) {
 
 // ofOneTree returns a query without what matters only for the order and the number of its candidates.
 func ofOneTree(of *candidates.Query) candidates.Query {
-	one := *of
-	one.Limit, one.LimitPerTree, one.Order, one.Randomize, one.BreadthFirst = 0, 0, candidates.Order{}, false, false
-	return one
+	query := *of
+	query.Limit, query.LimitPerTree, query.Order, query.Randomize, query.BreadthFirst = 0, 0, candidates.Order{}, false, false
+	return query
 }
 
 // traitStage is the stage of the unsuffixed group by itself. The classes that it splits can be spread further for the sums
@@ -72,25 +72,25 @@ func (q *question) traitStage(unbound candidates.Query) combination {
 	alone.OnePerTree = false
 	alone.RootRequired, alone.RootForbidden, alone.RootMemberOf, alone.RootNotMemberOf = nil, nil, nil, nil
 	alone.Groups = slices.DeleteFunc(slices.Clone(unbound.Groups), func(g candidates.Group) bool { return g.Suffix != "" })
-	made := combination{name: stageTraits, query: alone}
+	result := combination{name: stageTraits, query: alone}
 	switch {
 	case len(alone.Groups) == len(unbound.Groups) && !unbound.OnePerTree:
-		made.query = unbound
+		result.query = unbound
 	case len(q.query.CanSplit) > 0:
-		made.or = &unbound
+		result.or = &unbound
 	}
-	return made
+	return result
 }
 
 // hasSums reports whether two groups ask for one class, or an amount can be split.
 func (q *question) hasSums() bool {
 	asked := map[string]bool{}
 	for _, group := range q.query.Groups {
-		for _, one := range group.Resources {
-			if asked[one.Class] {
+		for _, resource := range group.Resources {
+			if asked[resource.Class] {
 				return true
 			}
-			asked[one.Class] = true
+			asked[resource.Class] = true
 		}
 	}
 	return len(q.query.CanSplit) > 0
@@ -154,16 +154,16 @@ func (e *explaining) treesWith(ctx context.Context, stage *combination, of []tre
 // keepPassing returns the trees that pass a stage. The others are trees without candidates, except for those that the search
 // has given up.
 func (e *explaining) keepPassing(of []treeResult, with map[int64]bool, stage string) (passing []treeResult) {
-	for _, one := range of {
-		if with[one.root.id] {
-			passing = append(passing, one)
+	for _, treeResult := range of {
+		if with[treeResult.root.id] {
+			passing = append(passing, treeResult)
 			continue
 		}
-		if e.givenUp[one.root.id] {
+		if e.givenUp[treeResult.root.id] {
 			continue
 		}
-		one.stage = stage
-		e.tally.keepNearest(one)
+		treeResult.stage = stage
+		e.tally.keepNearest(treeResult)
 	}
 	return passing
 }

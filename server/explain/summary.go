@@ -30,23 +30,23 @@ func Short(kind string, reason Reason) *Explanation {
 // were found, nothing is missing, and it has no nearest tree.
 func (e *explaining) summary() string {
 	texts := []string{e.firstSentence()}
-	if near := e.made.Nearest; e.made.Reason != Fits && len(near) > 0 && len(near[0].Missing) > 0 {
+	if near := e.explanation.Nearest; e.explanation.Reason != Fits && len(near) > 0 && len(near[0].Missing) > 0 {
 		var missing []string
-		for _, one := range near[0].Missing {
-			missing = append(missing, missingText(&one))
+		for _, item := range near[0].Missing {
+			missing = append(missing, missingText(&item))
 		}
 		texts = append(texts, fmt.Sprintf("Nearest: %s lacks %s%s.", near[0].Tree.Name, strings.Join(missing, " and "), neverText(near[0].FreedBy)))
 	}
-	if near := e.made.Nearest; len(near) > 0 && near[0].FreedBy.FreedSet != nil {
+	if near := e.explanation.Nearest; len(near) > 0 && near[0].FreedBy.FreedSet != nil {
 		texts = append(texts, fmt.Sprintf("It would fit on %s without %s.", near[0].Tree.Name, plural(int64(len(near[0].FreedBy.Consumers)), "consumer")))
 	}
-	for _, one := range e.made.Relaxations[:min(2, len(e.made.Relaxations))] {
-		texts = append(texts, relaxationText(&one))
+	for _, relaxation := range e.explanation.Relaxations[:min(2, len(e.explanation.Relaxations))] {
+		texts = append(texts, relaxationText(&relaxation))
 	}
-	if e.made.Relaxations != nil && len(e.made.Relaxations) == 0 && e.made.Reason != Fits {
+	if e.explanation.Relaxations != nil && len(e.explanation.Relaxations) == 0 && e.explanation.Reason != Fits {
 		texts = append(texts, "No single change of the question that was tried gives candidates.")
 	}
-	if sample := e.made.Sample; sample != nil && !sample.Exact {
+	if sample := e.explanation.Sample; sample != nil && !sample.Exact {
 		texts = append(texts, fmt.Sprintf("Numbers of trees are estimates from %d of %d trees.", sample.LookedAt, sample.Trees))
 	}
 	if count := int64(len(e.givenUp)); count > 0 {
@@ -62,63 +62,63 @@ func neverText(of FreedBy) string {
 }
 
 // choose returns one of two texts: for one thing or for several.
-func choose(one bool, singular, plural string) string {
-	if one {
+func choose(item bool, singular, plural string) string {
+	if item {
 		return singular
 	}
 	return plural
 }
 
-func plural(count int64, one string) string {
-	return fmt.Sprintf("%d %s%s", count, one, choose(count == 1, "", "s"))
+func plural(count int64, text string) string {
+	return fmt.Sprintf("%d %s%s", count, text, choose(count == 1, "", "s"))
 }
 
 // relaxationText says what a change gives.
-func relaxationText(one *Relaxation) string {
-	count := plural(int64(one.Candidates), "candidate")
-	if one.More {
+func relaxationText(relaxation *Relaxation) string {
+	count := plural(int64(relaxation.Candidates), "candidate")
+	if relaxation.More {
 		count += " or more"
 	}
-	how := "Without " + one.Value
-	switch one.Change {
+	how := "Without " + relaxation.Value
+	switch relaxation.Change {
 	case "amount":
-		how = fmt.Sprintf("With %d %s instead of %d", one.To, one.Class, one.From)
+		how = fmt.Sprintf("With %d %s instead of %d", relaxation.To, relaxation.Class, relaxation.From)
 	case "can_split":
-		how = "With can_split=" + one.Class
+		how = "With can_split=" + relaxation.Class
 	case "replace":
-		how = "With " + one.Value
+		how = "With " + relaxation.Value
 	}
 	return how + " there would be " + count + "."
 }
 
 // missingText says what a tree lacks.
-func missingText(one *Missing) string {
-	forbidden, isForbidden := strings.CutPrefix(one.Value, "!")
-	switch one.Step {
+func missingText(missing *Missing) string {
+	forbidden, isForbidden := strings.CutPrefix(missing.Value, "!")
+	switch missing.Step {
 	case stepUsed, stepSplit:
-		return fmt.Sprintf("%d %s (%s can give %d of %d)", one.Amount-*one.Gives, one.Class, one.Provider.Name, *one.Gives, one.Amount)
+		return fmt.Sprintf("%d %s (%s can give %d of %d)", missing.Amount-*missing.Gives, missing.Class, missing.Provider.Name, *missing.Gives, missing.Amount)
 	case stepSize:
-		return fmt.Sprintf("the size for %d %s (%s could give %d)", one.Amount, one.Class, one.Provider.Name, *one.Gives)
+		return fmt.Sprintf("the size for %d %s (%s could give %d)", missing.Amount, missing.Class, missing.Provider.Name, *missing.Gives)
 	case stepUnits:
-		return fmt.Sprintf("%s in units that allow %d", one.Class, one.Amount)
+		return fmt.Sprintf("%s in units that allow %d", missing.Class, missing.Amount)
 	case stepReserved:
-		return fmt.Sprintf("%d %s, as too much is reserved on %s", one.Amount-*one.Gives, one.Class, one.Provider.Name)
+		return fmt.Sprintf("%d %s, as too much is reserved on %s", missing.Amount-*missing.Gives, missing.Class, missing.Provider.Name)
 	case stepInventory:
-		return "inventory of " + one.Class
+		return "inventory of " + missing.Class
 	case stepRequired:
-		return traitText(one.Value)
+		return traitText(missing.Value)
 	case stepForbidden:
-		return "a provider without the trait " + one.Value
+		return "a provider without the trait " + missing.Value
 	case stepMemberOf:
 		return "membership in the aggregates of member_of"
 	case stepNotMemberOf:
 		return "a provider outside of the forbidden aggregates"
 	case stepInTree:
-		return "a provider in the tree of " + one.Value
+		return "a provider in the tree of " + missing.Value
 	case "root_required":
-		return choose(isForbidden, "a root without the trait "+forbidden, traitText(one.Value)+" on its root")
+		return choose(isForbidden, "a root without the trait "+forbidden, traitText(missing.Value)+" on its root")
 	default:
-		return choose(isForbidden, "a root outside of "+aggregateText(forbidden), "membership of its root in "+aggregateText(one.Value))
+		return choose(isForbidden, "a root outside of "+aggregateText(forbidden), "membership of its root in "+aggregateText(missing.Value))
 	}
 }
 
@@ -138,46 +138,46 @@ func aggregateText(value string) string {
 
 // firstSentence says what fails. An incomplete explanation has that of the short form.
 func (e *explaining) firstSentence() string {
-	switch e.made.Reason {
+	switch e.explanation.Reason {
 	case Fits:
 		return e.fitsSentence()
 	case InTree:
-		if at := slices.IndexFunc(e.made.Conflicts, isUnknownTree); at >= 0 {
-			return fmt.Sprintf("in_tree names %s, which is no resource provider.", e.made.Conflicts[at].Name)
+		if at := slices.IndexFunc(e.explanation.Conflicts, isUnknownTree); at >= 0 {
+			return fmt.Sprintf("in_tree names %s, which is no resource provider.", e.explanation.Conflicts[at].Name)
 		}
 	case Root, Amount, Trait, Aggregate:
 		if e.unavailable != nil {
 			return e.unavailableSentence()
 		}
 	case NoTree:
-		if e.made.Funnel != nil {
+		if e.explanation.Funnel != nil {
 			return e.noTreeSentence()
 		}
 	case Together:
-		if e.made.Funnel != nil {
+		if e.explanation.Funnel != nil {
 			return e.togetherSentence()
 		}
 	}
-	return shortForms[e.made.Reason]
+	return shortForms[e.explanation.Reason]
 }
 
 // fitsSentence says how many trees have a candidate, and how many candidates the response has. A number that reaches the limit
 // of the query is not that of all candidates.
 func (e *explaining) fitsSentence() string {
 	found := plural(int64(e.Found), "candidate")
-	if e.made.Funnel == nil {
+	if e.explanation.Funnel == nil {
 		return found + choose(e.Found == 1, " was", " were") + " found."
 	}
 	if limit := e.Query.Limit; limit > 0 && e.Found >= limit {
 		found += " or more"
 	}
-	hosts := e.made.Funnel[len(e.made.Funnel)-1].Trees
+	hosts := e.explanation.Funnel[len(e.explanation.Funnel)-1].Trees
 	return fmt.Sprintf("%s %s, with %s.", plural(hosts, "host"), choose(hosts == 1, "fits", "fit"), found)
 }
 
 // unavailableSentence is about the first single thing that no provider has.
 func (e *explaining) unavailableSentence() string {
-	one, fact := e.unavailable, &e.unavailable.fact
+	thing, fact := e.unavailable, &e.unavailable.fact
 	switch fact.Kind {
 	case "root_trait":
 		return fmt.Sprintf("No provider has %s, which root_required asks for.", traitText(fact.Name))
@@ -187,7 +187,7 @@ func (e *explaining) unavailableSentence() string {
 		switch {
 		case fact.Providers == 0:
 			return fmt.Sprintf("No provider has inventory of %s.", fact.Name)
-		case *fact.Largest < one.Least:
+		case *fact.Largest < thing.Least:
 			return fmt.Sprintf("No provider can ever give %d %s at once: the most that any could give is %d.", fact.Amount, fact.Name, *fact.Largest)
 		}
 		return fmt.Sprintf("No provider has %d %s free: the most is %d.", fact.Amount, fact.Name, *fact.MostRoom)
@@ -195,7 +195,7 @@ func (e *explaining) unavailableSentence() string {
 		return fmt.Sprintf("No provider is in %s.", aggregateText(fact.Name))
 	}
 	text := "No provider has " + traitText(fact.Name) + "."
-	for _, conflict := range e.made.Conflicts {
+	for _, conflict := range e.explanation.Conflicts {
 		if conflict.Conflict == "trait_unused" && conflict.Name == fact.Name && len(conflict.Similar) > 0 {
 			text += " Did you mean " + strings.Join(conflict.Similar, " or ") + "?"
 		}
@@ -206,8 +206,8 @@ func (e *explaining) unavailableSentence() string {
 // partName names a part at the beginning of a sentence.
 func (e *explaining) partName(of *part) string {
 	var amounts []string
-	for _, one := range of.amounts {
-		amounts = append(amounts, fmt.Sprintf("%d %s", one.Amount, one.Class))
+	for _, amount := range of.amounts {
+		amounts = append(amounts, fmt.Sprintf("%d %s", amount.Amount, amount.Class))
 	}
 	text := strings.Join(amounts, ", ")
 	if !of.suffixed {
@@ -225,20 +225,20 @@ func (e *explaining) partName(of *part) string {
 const nowhere = "Everything that is asked for is in some tree, but no tree has all of it."
 
 func (e *explaining) noTreeSentence() string {
-	at := slices.IndexFunc(e.made.Funnel, func(s Stage) bool { return s.Trees == 0 })
+	at := slices.IndexFunc(e.explanation.Funnel, func(s Stage) bool { return s.Trees == 0 })
 	if at < 1 {
 		return nowhere
 	}
-	switch stage := e.made.Funnel[at]; stage.Stage {
+	switch stage := e.explanation.Funnel[at]; stage.Stage {
 	case "root_required", "root_member_of":
-		before := e.made.Funnel[at-1].Trees
+		before := e.explanation.Funnel[at-1].Trees
 		return fmt.Sprintf("No tree passes %s=%s: %s %s what comes before.", stage.Stage, stage.Value, plural(before, "tree"), choose(before == 1, "passes", "pass"))
 	case "group":
 		for i := range e.r.parts {
-			if !slices.Contains(e.made.Parts[i].Groups, *stage.Group) {
+			if !slices.Contains(e.explanation.Parts[i].Groups, *stage.Group) {
 				continue
 			}
-			if text := e.partSentence(&e.r.parts[i], &e.made.Parts[i]); text != "" {
+			if text := e.partSentence(&e.r.parts[i], &e.explanation.Parts[i]); text != "" {
 				return text
 			}
 		}
@@ -273,24 +273,24 @@ func passedText(last *step, isOne bool) string {
 	return choose(isOne, "that qualifies", "that qualify")
 }
 
-func failsText(of *part, one *step) string {
+func failsText(of *part, item *step) string {
 	text := ""
-	if one.isOfInventory() {
-		text = fmt.Sprintf("%d %s", of.amounts[one.at].Amount, of.amounts[one.at].Class)
+	if item.isOfInventory() {
+		text = fmt.Sprintf("%d %s", of.amounts[item.at].Amount, of.amounts[item.at].Class)
 	}
-	switch one.kind {
+	switch item.kind {
 	case stepInventory:
-		return "none has inventory of " + of.amounts[one.at].Class
+		return "none has inventory of " + of.amounts[item.at].Class
 	case stepInTree:
-		return "none is in the tree of " + one.value
+		return "none is in the tree of " + item.value
 	case stepMemberOf:
 		return "none is in the aggregates of member_of"
 	case stepNotMemberOf:
 		return "all are in a forbidden aggregate"
 	case stepRequired:
-		return "none has " + traitText(one.value)
+		return "none has " + traitText(item.value)
 	case stepForbidden:
-		return "all have the forbidden trait " + one.value
+		return "all have the forbidden trait " + item.value
 	case stepUnits:
 		return fmt.Sprintf("none allows %s (min_unit, max_unit or step_size)", text)
 	case stepSize:
@@ -304,8 +304,8 @@ func failsText(of *part, one *step) string {
 func (e *explaining) togetherSentence() string {
 	met := e.tally.met()
 	text := fmt.Sprintf("%s %s a provider for each group, but ", plural(met, "tree"), choose(met == 1, "has", "have"))
-	at := slices.IndexFunc(e.made.Funnel, func(s Stage) bool { return s.Trees == 0 })
-	switch e.made.Funnel[at].Stage {
+	at := slices.IndexFunc(e.explanation.Funnel, func(s Stage) bool { return s.Trees == 0 })
+	switch e.explanation.Funnel[at].Stage {
 	case stageTraits:
 		return text + "no choice of providers has all required traits together."
 	case stageOnePerTree:
@@ -313,9 +313,9 @@ func (e *explaining) togetherSentence() string {
 	case stageSums:
 		return text + "there is not enough for all groups at once."
 	case stageIsolate:
-		for _, one := range e.made.Conflicts {
-			if one.Conflict == "isolated_groups" {
-				return text + fmt.Sprintf("%d isolated groups need %d providers and no tree has more than %d.", one.Amount, one.Amount, *one.Largest)
+		for _, conflict := range e.explanation.Conflicts {
+			if conflict.Conflict == "isolated_groups" {
+				return text + fmt.Sprintf("%d isolated groups need %d providers and no tree has more than %d.", conflict.Amount, conflict.Amount, *conflict.Largest)
 			}
 		}
 		return text + "the isolated groups cannot be kept apart."

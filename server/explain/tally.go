@@ -79,15 +79,15 @@ func newTally(r *resolved, stages int) *tally {
 }
 
 func newCounts(r *resolved, stages int) *counts {
-	made := &counts{
+	result := &counts{
 		afterRoots: make([]int64, len(r.roots)), afterGroups: make([]int64, len(r.query.Groups)), afterStages: make([]int64, stages),
 		parts: make([]partCounts, len(r.parts)),
 	}
 	for i := range r.parts {
 		steps := len(r.parts[i].steps)
-		made.parts[i] = partCounts{providers: make([]int64, steps), trees: make([]int64, steps)}
+		result.parts[i] = partCounts{providers: make([]int64, steps), trees: make([]int64, steps)}
 	}
-	return made
+	return result
 }
 
 // add adds the counts of other trees.
@@ -149,8 +149,8 @@ func (t *tally) add(p *page, roots []int64, into *counts) (met []treeResult) {
 func (t *tally) addTree(root *node, usable []*node, shared map[int64]bool, into *counts) treeResult {
 	into.all++
 	result := treeResult{root: root, parts: make([]partResult, len(t.r.parts))}
-	for i, one := range t.r.roots {
-		if !root.meets(one.condition) {
+	for i, rootStage := range t.r.roots {
+		if !root.meets(rootStage.condition) {
 			result.failedRoots = append(result.failedRoots, i)
 		} else if len(result.failedRoots) == 0 {
 			into.afterRoots[i]++
@@ -273,11 +273,11 @@ func (t *tally) addOnly(result *treeResult) {
 		return
 	}
 	t.only[part]++
-	for _, one := range result.parts[part].rooms {
-		key := amountKey{part, one.at}
-		at, known := slices.BinarySearchFunc(t.amounts[key], one.gives, func(a, b int64) int { return cmp.Compare(b, a) })
-		if !known && at < maxAmounts && one.gives > 0 {
-			all := slices.Insert(t.amounts[key], at, one.gives)
+	for _, room := range result.parts[part].rooms {
+		key := amountKey{part, room.at}
+		at, known := slices.BinarySearchFunc(t.amounts[key], room.gives, func(a, b int64) int { return cmp.Compare(b, a) })
+		if !known && at < maxAmounts && room.gives > 0 {
+			all := slices.Insert(t.amounts[key], at, room.gives)
 			t.amounts[key] = all[:min(len(all), maxAmounts)]
 		}
 	}

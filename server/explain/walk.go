@@ -188,11 +188,11 @@ func (e *explaining) nextSize(size int, took time.Duration) int {
 func (e *explaining) addSample() {
 	t := e.tally
 	looked := &t.strata[sampled]
-	e.made.Sample = &Sample{Exact: t.rest == looked.all, Trees: t.roots, LookedAt: t.looked()}
-	if !e.made.Sample.Exact && looked.all > 0 {
+	e.explanation.Sample = &Sample{Exact: t.rest == looked.all, Trees: t.roots, LookedAt: t.looked()}
+	if !e.explanation.Sample.Exact && looked.all > 0 {
 		margin := math.Round(9800/math.Sqrt(float64(looked.all))) / 100
 		atMost := (3*t.rest + looked.all - 1) / looked.all
-		e.made.Sample.Margin, e.made.Sample.ZeroAtMost = &margin, &atMost
+		e.explanation.Sample.Margin, e.explanation.Sample.ZeroAtMost = &margin, &atMost
 	}
 }
 
@@ -216,16 +216,16 @@ func (e *explaining) judgePage(ctx context.Context, roots []int64, in stratum) e
 
 // namedRoots returns the anchors that can serve every group with in_tree; named is false if no group has it.
 func (e *explaining) namedRoots(ctx context.Context) (roots []int64, named bool, err error) {
-	for _, one := range e.r.parts {
-		if one.inTree == nil {
+	for _, part := range e.r.parts {
+		if part.inTree == nil {
 			continue
 		}
-		tree := e.r.trees[*one.inTree]
+		tree := e.r.trees[*part.inTree]
 		anchors := []int64{tree}
 		if tree < 0 {
 			return nil, true, nil
 		}
-		if one.suffixed && e.r.sharing {
+		if part.suffixed && e.r.sharing {
 			found, err := e.anchors(ctx, nil, tree)
 			if err != nil {
 				return nil, true, err
@@ -253,14 +253,14 @@ func (e *explaining) anchors(ctx context.Context, providers []int64, tree int64)
 // rareRoots returns the roots of the trees that have, or can use, something that few providers have.
 func (e *explaining) rareRoots(ctx context.Context) ([]int64, error) {
 	var all []thing
-	for i, one := range e.r.things() {
-		fact := &e.made.Facts[i]
+	for i, thing := range e.r.things() {
+		fact := &e.explanation.Facts[i]
 		isRare := !fact.More && fact.Providers < maxRareProviders
-		if isRare && one.Class != nil {
-			one.Least = math.MinInt64 // all providers of the class
+		if isRare && thing.Class != nil {
+			thing.Least = math.MinInt64 // all providers of the class
 		}
-		if isRare || one.Class != nil && *fact.WithRoom < maxRareProviders {
-			all = append(all, one)
+		if isRare || thing.Class != nil && *fact.WithRoom < maxRareProviders {
+			all = append(all, thing)
 		}
 	}
 	if len(all) == 0 {

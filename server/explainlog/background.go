@@ -38,11 +38,11 @@ func (l *Log) explain(ctx context.Context) {
 			if !l.awaitTurn(ctx, &next) || !rates[next.question.Kind].allow(time.Now()) {
 				continue
 			}
-			made, err := l.maker.Make(ctx, Background, func(ctx context.Context) (*explain.Explanation, error) {
+			explanation, err := l.maker.Make(ctx, Background, func(ctx context.Context) (*explain.Explanation, error) {
 				return l.Explain(ctx, next.question)
 			})
 			if err == nil {
-				err = l.setContent(ctx, next.stored, made)
+				err = l.setContent(ctx, next.stored, explanation)
 			}
 			if err != nil && ctx.Err() == nil && !errors.Is(err, ErrBusy) {
 				l.logFailure("cannot explain a recorded request", err)
@@ -67,14 +67,14 @@ func (l *Log) awaitTurn(ctx context.Context, next *task) bool {
 }
 
 // setContent stores an explanation.
-func (l *Log) setContent(ctx context.Context, of store.StoredQuery, made *explain.Explanation) error {
-	content, err := json.Marshal(made)
+func (l *Log) setContent(ctx context.Context, of store.StoredQuery, explanation *explain.Explanation) error {
+	content, err := json.Marshal(explanation)
 	if err != nil {
 		return err
 	}
 	bounded, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
-	return l.Store.ExplanationSetContent(bounded, of, content, *made.MadeAt)
+	return l.Store.ExplanationSetContent(bounded, of, content, *explanation.MadeAt)
 }
 
 // rate permits max events in each minute.

@@ -36,37 +36,37 @@ func (l *Log) Show(ctx context.Context, id uuid.UUID) ([]store.RecordedResult, e
 		if row.Content != nil {
 			continue
 		}
-		made, done := known[row.Stored.ID]
+		explained, done := known[row.Stored.ID]
 		if !done {
-			made.content, made.madeAt = l.lookUp(ctx, row, time.Now().Before(deadline))
-			known[row.Stored.ID] = made
+			explained.content, explained.madeAt = l.lookUp(ctx, row, time.Now().Before(deadline))
+			known[row.Stored.ID] = explained
 		}
-		row.Content, row.MadeAt = made.content, made.madeAt
+		row.Content, row.MadeAt = explained.content, explained.madeAt
 	}
 	return found, nil
 }
 
 // lookUp explains a query now, or returns the short form.
 func (l *Log) lookUp(ctx context.Context, row *store.RecordedResult, inTime bool) (json.RawMessage, *time.Time) {
-	var made *explain.Explanation
+	var explanation *explain.Explanation
 	question, err := questionOf(&row.RecordedQuery)
 	if err == nil && inTime && l.Explain != nil {
-		made, err = l.maker.Make(ctx, OnLookup, func(ctx context.Context) (*explain.Explanation, error) {
+		explanation, err = l.maker.Make(ctx, OnLookup, func(ctx context.Context) (*explain.Explanation, error) {
 			return l.Explain(ctx, question)
 		})
 	}
 	if err != nil && !errors.Is(err, ErrBusy) && ctx.Err() == nil {
 		l.logFailure("cannot explain a recorded request", err)
 	}
-	if made == nil {
+	if explanation == nil {
 		content, _ := json.Marshal(explain.Short(row.Kind, explain.Reason(row.Reason))) // it has strings only
 		return content, nil
 	}
-	if err := l.setContent(ctx, row.Stored, made); err != nil && ctx.Err() == nil {
+	if err := l.setContent(ctx, row.Stored, explanation); err != nil && ctx.Err() == nil {
 		l.logFailure("cannot store an explanation", err)
 	}
-	content, _ := json.Marshal(made) // it has strings and finite numbers only
-	return content, made.MadeAt
+	content, _ := json.Marshal(explanation) // it has strings and finite numbers only
+	return content, explanation.MadeAt
 }
 
 // questionOf returns the question of a stored query.

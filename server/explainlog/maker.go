@@ -37,10 +37,10 @@ var ErrBusy = errors.New("the maximum number of explanations is being computed")
 
 // Maker bounds and counts the explanations of a server. It is safe for concurrent use.
 type Maker struct {
-	timeout  time.Duration
-	places   chan struct{}
-	made     *prometheus.CounterVec
-	duration prometheus.Histogram
+	timeout      time.Duration
+	places       chan struct{}
+	explanations *prometheus.CounterVec
+	duration     prometheus.Histogram
 }
 
 // durationBuckets are in seconds.
@@ -50,7 +50,7 @@ var durationBuckets = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 
 func NewMaker(timeout time.Duration) *Maker {
 	m := &Maker{
 		timeout: cmp.Or(timeout, DefaultTimeout), places: make(chan struct{}, maxExplanations),
-		made: prometheus.NewCounterVec(prometheus.CounterOpts{
+		explanations: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "berth_explanations_total", Help: "Number of computed explanations by occasion.",
 		}, []string{"when"}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
@@ -58,7 +58,7 @@ func NewMaker(timeout time.Duration) *Maker {
 		}),
 	}
 	for _, when := range []When{OnRequest, Background, OnLookup} {
-		m.made.WithLabelValues(string(when))
+		m.explanations.WithLabelValues(string(when))
 	}
 	return m
 }
@@ -67,19 +67,19 @@ func NewMaker(timeout time.Duration) *Maker {
 // duration. It returns ErrBusy without a place, see Enter.
 func (m *Maker) Make(
 	ctx context.Context, when When, run func(context.Context) (*explain.Explanation, error),
-) (made *explain.Explanation, err error) {
+) (explanation *explain.Explanation, err error) {
 	took, err := m.run(ctx, when, maxSearch+m.timeout, func(ctx context.Context) (err error) {
-		made, err = run(ctx)
+		explanation, err = run(ctx)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	if made.MadeAt == nil {
+	if explanation.MadeAt == nil {
 		at, ms := time.Now().UTC(), took.Milliseconds()
-		made.MadeAt, made.TookMS = &at, &ms
+		explanation.MadeAt, explanation.TookMS = &at, &ms
 	}
-	return made, nil
+	return explanation, nil
 }
 
 // Run is Make for an explanation of another type, which needs no search. It returns the duration of the computation.
@@ -117,7 +117,7 @@ func Guard(run func() error) (err error) {
 
 // Count counts an explanation.
 func (m *Maker) Count(when When, took time.Duration) {
-	m.made.WithLabelValues(string(when)).Inc()
+	m.explanations.WithLabelValues(string(when)).Inc()
 	m.duration.Observe(took.Seconds())
 }
 
@@ -174,5 +174,5 @@ func newDropped() dropped {
 
 // Collectors returns the metrics of explanations.
 func (l *Log) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{l.maker.made, l.maker.duration, l.dropped.all}
+	return []prometheus.Collector{l.maker.explanations, l.maker.duration, l.dropped.all}
 }

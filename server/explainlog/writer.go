@@ -85,16 +85,16 @@ func (b *batch) add(record *Record) {
 
 // recorded returns the row of a question without requests.
 func (q *Question) recorded(key batchKey, at time.Time) store.RecordedQuery {
-	made := store.RecordedQuery{
+	recordedQuery := store.RecordedQuery{
 		Digest: key.digest, WindowStart: key.window, Kind: q.Kind, API: q.API, Microversion: q.Version.String(),
 		Text: q.Text, Reason: string(q.Reason), FirstAskedAt: at, LastAskedAt: at,
 	}
-	made.Options, _ = json.Marshal(q.Options) // it has strings and numbers only
+	recordedQuery.Options, _ = json.Marshal(q.Options) // it has strings and numbers only
 	if extension := q.Version.Extension(); extension >= microversion.PlacementExtensionMin {
 		text := extension.String()
-		made.Extension = &text
+		recordedQuery.Extension = &text
 	}
-	return made
+	return recordedQuery
 }
 
 const requestPrefix = "req-"
@@ -171,13 +171,13 @@ func (l *Log) drain(next *batch) {
 
 // flush writes a batch, and hands new queries over to the goroutine that explains. The connection may be in use for one
 // explanation.
-func (l *Log) flush(made *batch) error {
-	defer l.queued.Add(-made.bytes)
+func (l *Log) flush(result *batch) error {
+	defer l.queued.Add(-result.bytes)
 	ctx, cancel := context.WithTimeout(context.Background(), statementTimeout+maxSearch+l.Timeout)
 	defer cancel()
-	stored, isNew, err := l.Store.ExplanationRecord(ctx, made.queries, made.requests)
+	stored, isNew, err := l.Store.ExplanationRecord(ctx, result.queries, result.requests)
 	if err != nil {
-		l.dropped.database.Add(float64(len(made.requests)))
+		l.dropped.database.Add(float64(len(result.requests)))
 		l.logFailure("cannot record requests to explain", err)
 		return err
 	}
@@ -186,7 +186,7 @@ func (l *Log) flush(made *batch) error {
 			continue
 		}
 		select {
-		case l.work <- task{stored[i], made.questions[i], time.Now()}:
+		case l.work <- task{stored[i], result.questions[i], time.Now()}:
 		default: // a look-up explains it
 		}
 	}

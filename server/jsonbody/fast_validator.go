@@ -49,9 +49,9 @@ const unbounded = math.MaxInt
 
 // newAcceptor returns the fast validator of a schema, or nil if the schema or a part of it has an uncommon keyword.
 func newAcceptor(s *jsonschema.Schema) *fastValidator {
-	made := map[*jsonschema.Schema]*fastValidator{}
-	built := buildAcceptor(s, made)
-	for _, part := range made {
+	validators := map[*jsonschema.Schema]*fastValidator{}
+	built := buildAcceptor(s, validators)
+	for _, part := range validators {
 		if part == nil {
 			return nil
 		}
@@ -60,26 +60,26 @@ func newAcceptor(s *jsonschema.Schema) *fastValidator {
 }
 
 // buildAcceptor stores each schema's validator in made, because schemas can be recursive.
-func buildAcceptor(s *jsonschema.Schema, made map[*jsonschema.Schema]*fastValidator) *fastValidator {
+func buildAcceptor(s *jsonschema.Schema, validators map[*jsonschema.Schema]*fastValidator) *fastValidator {
 	if s == nil {
 		return nil
 	}
-	if known, ok := made[s]; ok {
+	if known, ok := validators[s]; ok {
 		return known
 	}
 	if isUncommon(s) {
-		made[s] = nil
+		validators[s] = nil
 		return nil
 	}
 	a := &fastValidator{atMost: unbounded, longest: unbounded, least: math.MinInt64, most: math.MaxInt64, leastFloat: math.Inf(-1), mostFloat: math.Inf(1)}
-	made[s] = a
+	validators[s] = a
 	a.takeTypes(s.Types)
-	a.ref = buildAcceptor(s.Ref, made)
+	a.ref = buildAcceptor(s.Ref, validators)
 	for _, branch := range s.OneOf {
-		a.oneOf = append(a.oneOf, buildAcceptor(branch, made))
+		a.oneOf = append(a.oneOf, buildAcceptor(branch, validators))
 	}
 	if !a.takeEnum(s.Enum) {
-		made[s] = nil
+		validators[s] = nil
 		return nil
 	}
 	if s.Format != nil {
@@ -88,16 +88,16 @@ func buildAcceptor(s *jsonschema.Schema, made map[*jsonschema.Schema]*fastValida
 	a.required, a.open = s.Required, s.AdditionalProperties != false
 	a.properties = make(map[string]*fastValidator, len(s.Properties))
 	for name, property := range s.Properties {
-		a.properties[name] = buildAcceptor(property, made)
+		a.properties[name] = buildAcceptor(property, validators)
 	}
 	for key, value := range s.PatternProperties {
-		a.patterns = append(a.patterns, patternAcceptor{key, buildAcceptor(value, made)})
+		a.patterns = append(a.patterns, patternAcceptor{key, buildAcceptor(value, validators)})
 	}
 	if others, ok := s.AdditionalProperties.(*jsonschema.Schema); ok {
-		a.others = buildAcceptor(others, made)
+		a.others = buildAcceptor(others, validators)
 	}
 	a.unique = s.UniqueItems
-	a.items, a.pattern = buildAcceptor(s.Items2020, made), s.Pattern
+	a.items, a.pattern = buildAcceptor(s.Items2020, validators), s.Pattern
 	a.fewest, a.leastItems, a.shortest = atLeast(s.MinProperties), atLeast(s.MinItems), atLeast(s.MinLength)
 	if s.MaxItems != nil {
 		a.atMost = *s.MaxItems
@@ -106,7 +106,7 @@ func buildAcceptor(s *jsonschema.Schema, made map[*jsonschema.Schema]*fastValida
 		a.longest = *s.MaxLength
 	}
 	if !limit(s.Minimum, -1, &a.least) || !limit(s.Maximum, 1, &a.most) {
-		made[s] = nil
+		validators[s] = nil
 		return nil
 	}
 	limitFloat(s.Minimum, 1, &a.leastFloat)

@@ -57,11 +57,11 @@ type cache struct {
 
 // newCache returns a cache whose entries last for the given time; 0 or less disables it.
 func newCache(lasts time.Duration) *cache {
-	made := &cache{lasts: lasts}
+	result := &cache{lasts: lasts}
 	// lru.New fails only for sizes below one.
-	made.validEntry, _ = lru.New[key, validEntry](maxValidTokens)
-	made.invalidEntry, _ = lru.New[key, invalidEntry](maxInvalidTokens)
-	return made
+	result.validEntry, _ = lru.New[key, validEntry](maxValidTokens)
+	result.invalidEntry, _ = lru.New[key, invalidEntry](maxInvalidTokens)
+	return result
 }
 
 // find returns the cached result for a token: the token if it is valid, an error if it is invalid, or nil

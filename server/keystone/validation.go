@@ -44,9 +44,9 @@ func (v *validations) begin(of key, epoch int) (found *validation, isNew bool) {
 	if found := v.running[of]; found != nil {
 		return found, false
 	}
-	made := &validation{done: make(chan struct{}), epoch: epoch}
-	v.running[of] = made
-	return made, true
+	result := &validation{done: make(chan struct{}), epoch: epoch}
+	v.running[of] = result
+	return result, true
 }
 
 // end removes a validation and wakes the requests that wait for its result.

@@ -118,9 +118,9 @@ func (a *tokenValidator) ensureSession(ctx context.Context) (*session, error) {
 	signedIn := a.signingIn.DoChan("", func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.total)
 		defer cancel()
-		var made *session
+		var result *session
 		err := a.withRetries(ctx, func() (err error) {
-			made, err = a.signIn(ctx)
+			result, err = a.signIn(ctx)
 			return err
 		})
 		if err != nil {
@@ -128,8 +128,8 @@ func (a *tokenValidator) ensureSession(ctx context.Context) (*session, error) {
 		}
 		a.mutex.Lock()
 		defer a.mutex.Unlock()
-		a.session = made
-		return made, nil
+		a.session = result
+		return result, nil
 	})
 	select {
 	case result := <-signedIn:

@@ -62,7 +62,7 @@ func (l *Limiter) find(name string, now time.Time) *cause {
 	if found := l.causes[name]; found != nil {
 		return found
 	}
-	made := &cause{}
-	l.causes[name] = made
-	return made
+	result := &cause{}
+	l.causes[name] = result
+	return result
 }

@@ -101,16 +101,16 @@ func (o *operations) aggregateList(ctx context.Context, _ *none) (*cached[Aggreg
 		return nil, err
 	}
 	listed := found[:min(asked.Limit, len(found))]
-	made := AggregateList{Aggregates: make([]selected[ListedAggregate], 0, len(listed))}
-	for _, one := range listed {
-		made.Aggregates = append(made.Aggregates, of(&fields, ListedAggregate{
-			UUID: one.UUID, Providers: one.Providers, Sharing: one.Sharing, CreatedAt: Moment{one.CreatedAt},
+	list := AggregateList{Aggregates: make([]selected[ListedAggregate], 0, len(listed))}
+	for _, aggregate := range listed {
+		list.Aggregates = append(list.Aggregates, of(&fields, ListedAggregate{
+			UUID: aggregate.UUID, Providers: aggregate.Providers, Sharing: aggregate.Sharing, CreatedAt: Moment{aggregate.CreatedAt},
 		}))
 	}
 	if len(found) > len(listed) {
-		made.Links = aggregatePaging.next(ctx, values, &asked, strconv.FormatInt(int64(listed[len(listed)-1].ID), 10))
+		list.Links = aggregatePaging.next(ctx, values, &asked, strconv.FormatInt(int64(listed[len(listed)-1].ID), 10))
 	}
-	return answer(ctx, made, now()), nil
+	return answer(ctx, list, now()), nil
 }
 
 // aggregateFilter parses the filters and the position.

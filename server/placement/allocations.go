@@ -75,7 +75,7 @@ type ProviderAllocationsV0 providerAllocations[ConsumerOnProviderV0]
 type ProviderAllocationsV28 providerAllocations[ConsumerOnProviderV28]
 
 func (o *operations) allocationOperations() []*route.Operation {
-	const one = "/allocations/{consumer_uuid}"
+	const single = "/allocations/{consumer_uuid}"
 	onProvider := ConsumerOnProviderV28{
 		ConsumerOnProviderV0: ConsumerOnProviderV0{Resources: exampleAmounts()}, ConsumerGeneration: 1,
 	}
@@ -98,7 +98,7 @@ func (o *operations) allocationOperations() []*route.Operation {
 		Checks:      writesSince, Keyed: true, Fails: claimFailures(textReplaceMany),
 		Variants: o.allocationReplaceManyVariants(),
 	}, {
-		ID: "allocation-list", Method: http.MethodGet, Path: one, Tag: tagAllocations,
+		ID: "allocation-list", Method: http.MethodGet, Path: single, Tag: tagAllocations,
 		Rule: policy.AllocationsList, Summary: "List the allocations of a consumer", Checks: reads,
 		Variants: []route.Variant{
 			allocationList(v(0), o, func(of AllocationsV38) AllocationsV0 { return of.AllocationsV0 }),
@@ -107,19 +107,19 @@ func (o *operations) allocationOperations() []*route.Operation {
 			allocationList(v(38), o, func(of AllocationsV38) AllocationsV38 { return of }),
 		},
 	}, {
-		ID: "allocation-replace", Method: http.MethodPut, Path: one, Tag: tagAllocations,
+		ID: "allocation-replace", Method: http.MethodPut, Path: single, Tag: tagAllocations,
 		Rule: policy.AllocationsUpdate, Further: explainsFurther, Summary: "Replace a consumer's allocations",
 		Description: "The first allocations create the consumer; removing the last ones deletes it.",
 		Checks:      writes, Fails: allocationReplaceFailures,
 		Variants: o.allocationReplaceVariants(),
 	}, {
-		ID: "allocation-delete", Method: http.MethodDelete, Path: one, Tag: tagAllocations,
+		ID: "allocation-delete", Method: http.MethodDelete, Path: single, Tag: tagAllocations,
 		Rule: policy.AllocationsDelete, Summary: "Delete a consumer's allocations",
 		Description: "The request compares no generation and changes no provider generation.",
 		Fails:       []route.Failure{consumerNotFound, staleConsumer.From(writesExtension)}, Query: comparesConsumer,
 		Variants: []route.Variant{route.From(v(0), o.allocationDelete, route.DescribedFrom(writesExtension,
 			"The request compares a consumer generation in the query string and changes no provider generation."))},
-	}, o.allocationPatchOperation(one), o.claimCreateOperation()}
+	}, o.allocationPatchOperation(single), o.claimCreateOperation()}
 }
 
 // allocationList returns the handler of one response type. Each response type is a subset of the newest one.
@@ -138,26 +138,26 @@ func allocationList[A any](since microversion.Version, o *operations, shape func
 }
 
 func allocationsOf(found store.ConsumerAllocations) AllocationsV38 {
-	var made AllocationsV38
+	var allocations AllocationsV38
 	if len(found.Rows) == 0 {
-		return made
+		return allocations
 	}
-	made.ProjectID, made.UserID, made.ConsumerGeneration = found.ProjectID, found.UserID, &found.Generation
-	made.ConsumerType = typeName(found.Type)
+	allocations.ProjectID, allocations.UserID, allocations.ConsumerGeneration = found.ProjectID, found.UserID, &found.Generation
+	allocations.ConsumerType = typeName(found.Type)
 	places := map[uuid.UUID]int{}
 	for _, row := range found.Rows {
 		place, seen := places[row.Provider]
 		if !seen {
-			place = len(made.Allocations)
+			place = len(allocations.Allocations)
 			places[row.Provider] = place
-			made.Allocations = append(made.Allocations, jsonbody.Entry[AllocationsOnProvider]{
+			allocations.Allocations = append(allocations.Allocations, jsonbody.Entry[AllocationsOnProvider]{
 				Key: row.Provider.String(), Value: AllocationsOnProvider{Generation: row.Generation},
 			})
 		}
-		resources := &made.Allocations[place].Value.Resources
+		resources := &allocations.Allocations[place].Value.Resources
 		*resources = append(*resources, jsonbody.Entry[int64]{Key: row.Class, Value: row.Amount})
 	}
-	return made
+	return allocations
 }
 
 func newestAllocation(rows []store.AllocationRow) *time.Time {
@@ -174,23 +174,23 @@ func newestAllocation(rows []store.AllocationRow) *time.Time {
 }
 
 func (o *operations) providerAllocationListV0(ctx context.Context, in *providerPath) (*cached[ProviderAllocationsV0], error) {
-	made, modified, err := providerAllocationList(ctx, o, in, func(of ConsumerOnProviderV28) ConsumerOnProviderV0 {
+	allocations, modified, err := providerAllocationList(ctx, o, in, func(of ConsumerOnProviderV28) ConsumerOnProviderV0 {
 		return of.ConsumerOnProviderV0
 	})
-	return answer(ctx, ProviderAllocationsV0(made), modified), err
+	return answer(ctx, ProviderAllocationsV0(allocations), modified), err
 }
 
 func (o *operations) providerAllocationListV28(ctx context.Context, in *providerPath) (*cached[ProviderAllocationsV28], error) {
-	made, modified, err := providerAllocationList(ctx, o, in, func(of ConsumerOnProviderV28) ConsumerOnProviderV28 { return of })
-	return answer(ctx, ProviderAllocationsV28(made), modified), err
+	allocations, modified, err := providerAllocationList(ctx, o, in, func(of ConsumerOnProviderV28) ConsumerOnProviderV28 { return of })
+	return answer(ctx, ProviderAllocationsV28(allocations), modified), err
 }
 
 func providerAllocationList[C any](
 	ctx context.Context, o *operations, in *providerPath, shape func(ConsumerOnProviderV28) C,
-) (made providerAllocations[C], modified *time.Time, err error) {
+) (allocations providerAllocations[C], modified *time.Time, err error) {
 	generation, rows, err := o.store.ProviderAllocationList(ctx, in.id())
 	if err != nil {
-		return made, nil, route.RuleFaults{store.ProviderNotFound: allocationProviderNotFound.Fixed(in.UUID)}.Translate(err)
+		return allocations, nil, route.RuleFaults{store.ProviderNotFound: allocationProviderNotFound.Fixed(in.UUID)}.Translate(err)
 	}
 	var order []uuid.UUID
 	consumers := map[uuid.UUID]ConsumerOnProviderV28{}
@@ -203,11 +203,11 @@ func providerAllocationList[C any](
 		consumer.Resources = append(consumer.Resources, jsonbody.Entry[int64]{Key: row.Class, Value: row.Amount})
 		consumers[row.Consumer] = consumer
 	}
-	made.Generation = generation
+	allocations.Generation = generation
 	for _, id := range order {
-		made.Allocations = append(made.Allocations, jsonbody.Entry[C]{Key: id.String(), Value: shape(consumers[id])})
+		allocations.Allocations = append(allocations.Allocations, jsonbody.Entry[C]{Key: id.String(), Value: shape(consumers[id])})
 	}
-	return made, newestAllocation(rows), nil
+	return allocations, newestAllocation(rows), nil
 }
 
 func (o *operations) allocationDelete(ctx context.Context, in *consumerPath) (*empty, error) {

@@ -38,20 +38,20 @@ func recordClaims(ctx context.Context, claims []store.Claim, compared bool, err 
 		return
 	}
 	for _, claim := range claims {
-		made := auditlog.Generation{UUID: claim.Consumer}
+		generation := auditlog.Generation{UUID: claim.Consumer}
 		switch {
 		case err != nil:
-			made.Sent = claim.Generation
+			generation.Sent = claim.Generation
 		case len(claim.Allocations) == 0:
-			made.Before, made.Removed = claim.Generation, true
+			generation.Before, generation.Removed = claim.Generation, true
 		case compared:
-			made.Before, made.After = claim.Generation, new(int64)
-			*made.After = 1
+			generation.Before, generation.After = claim.Generation, new(int64)
+			*generation.After = 1
 			if claim.Generation != nil {
-				*made.After += *claim.Generation
+				*generation.After += *claim.Generation
 			}
 		}
-		record.Consumer(made)
+		record.Consumer(generation)
 	}
 }
 

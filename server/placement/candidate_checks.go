@@ -53,8 +53,8 @@ func (a *candidateParser) checkResourceless() error {
 func (a *candidateParser) subtreeSuffixes() []string {
 	var named []string
 	for _, subtree := range a.subtrees {
-		for _, one := range subtree {
-			named = append(named, one.suffix)
+		for _, subtreeSuffix := range subtree {
+			named = append(named, subtreeSuffix.suffix)
 		}
 	}
 	return named

@@ -182,17 +182,17 @@ func (s *candidateSearching) explain(ctx context.Context, found *candidates.Resu
 	begun := time.Now()
 	question := explainedQuestion(s.values, s.asked)
 	question.Found, question.Reason, question.FreesConsumers = count, s.reason, maySeeFreed(ctx)
-	var made *explain.Explanation
+	var explanation *explain.Explanation
 	err := explainlog.Guard(func() (err error) {
-		made, err = s.explainer.Explain(ctx, found.Snapshot(), question, s.explanations.Timeout)
+		explanation, err = s.explainer.Explain(ctx, found.Snapshot(), question, s.explanations.Timeout)
 		return err
 	})
 	if err != nil {
 		logUnexplained(ctx, err)
 	}
 	s.explanations.Maker().Count(explainlog.OnRequest, time.Since(begun))
-	if made != nil {
-		return made
+	if explanation != nil {
+		return explanation
 	}
 	reason := cmp.Or(s.reason, explain.NoTree)
 	if count > 0 {
@@ -207,10 +207,10 @@ func maySeeFreed(ctx context.Context) bool {
 }
 
 // keep encodes an explanation, and keeps that of an empty result to record it.
-func (s *candidateSearching) keep(made *explain.Explanation, count int) []byte {
-	encoded, _ := json.Marshal(made) // it has strings and finite numbers only
+func (s *candidateSearching) keep(explanation *explain.Explanation, count int) []byte {
+	encoded, _ := json.Marshal(explanation) // it has strings and finite numbers only
 	if count == 0 {
-		if s.reason = made.Reason; !made.Incomplete {
+		if s.reason = explanation.Reason; !explanation.Incomplete {
 			s.explanation = encoded
 		}
 	}

@@ -80,15 +80,15 @@ func (a *candidateParser) checkSubtrees(values querystring.Values) error {
 	given := values.All(sameSubtreeParam)
 	for i, subtree := range a.subtrees {
 		first := map[string]bool{}
-		for _, one := range subtree {
-			if negated, seen := first[one.suffix]; seen && negated != one.negated {
-				return subtreeBothWays.Of(quoteSuffix(one.suffix), given[i])
+		for _, subtreeSuffix := range subtree {
+			if negated, seen := first[subtreeSuffix.suffix]; seen && negated != subtreeSuffix.negated {
+				return subtreeBothWays.Of(quoteSuffix(subtreeSuffix.suffix), given[i])
 			}
-			first[one.suffix] = one.negated
+			first[subtreeSuffix.suffix] = subtreeSuffix.negated
 		}
 	}
 	for i, subtree := range a.subtrees {
-		if !slices.ContainsFunc(subtree, func(one subtreeSuffix) bool { return !one.negated }) {
+		if !slices.ContainsFunc(subtree, func(suffix subtreeSuffix) bool { return !suffix.negated }) {
 			return subtreeNegated.Of(given[i])
 		}
 	}

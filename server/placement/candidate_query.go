@@ -110,15 +110,15 @@ func (a *candidateParser) readSubtrees(values querystring.Values) error {
 	for _, value := range values.All(sameSubtreeParam) {
 		var subtree []subtreeSuffix
 		for text := range strings.SplitSeq(value, ",") {
-			one := subtreeSuffix{suffix: strings.TrimSpace(text)}
-			if rest, ok := strings.CutPrefix(one.suffix, "!"); ok && a.Extended {
-				one = subtreeSuffix{suffix: strings.TrimSpace(rest), negated: true}
+			item := subtreeSuffix{suffix: strings.TrimSpace(text)}
+			if rest, ok := strings.CutPrefix(item.suffix, "!"); ok && a.Extended {
+				item = subtreeSuffix{suffix: strings.TrimSpace(rest), negated: true}
 			}
-			if one.suffix == "" {
+			if item.suffix == "" {
 				return fault.New(fault.Invalid, "Empty string (unsuffixed group) can not be specified in `same_subtree` ").
 					WithCode(fault.CodeBadValue)
 			}
-			subtree = append(subtree, one)
+			subtree = append(subtree, item)
 		}
 		a.subtrees = append(a.subtrees, subtree)
 	}
@@ -221,11 +221,11 @@ func (a *candidateParser) readTrees(values querystring.Values) error {
 // subtreeOf returns the indexes of the groups in a same_subtree.
 func (a *candidateParser) subtreeOf(suffixes []subtreeSuffix) candidates.Subtree {
 	var inside, outside []string
-	for _, one := range suffixes {
-		if one.negated {
-			outside = append(outside, one.suffix)
+	for _, suffix := range suffixes {
+		if suffix.negated {
+			outside = append(outside, suffix.suffix)
 		} else {
-			inside = append(inside, one.suffix)
+			inside = append(inside, suffix.suffix)
 		}
 	}
 	return candidates.Subtree{Inside: a.placesOf(inside), Outside: a.placesOf(outside)}

@@ -130,8 +130,8 @@ func (g *SearchedGroup) amounts() []string {
 		return nil
 	}
 	var elements []string
-	for _, one := range g.Resources.Ordered {
-		elements = append(elements, one.Key+":"+strconv.FormatInt(int64(one.Value.Int), 10))
+	for _, entry := range g.Resources.Ordered {
+		elements = append(elements, entry.Key+":"+strconv.FormatInt(int64(entry.Value.Int), 10))
 	}
 	return elements
 }

@@ -125,14 +125,14 @@ func (o *operations) answerCandidates(
 	if err != nil {
 		return nil, o.candidateError(ctx, err)
 	}
-	made := &candidateAnswer{Body: func(to huma.Context) {
+	result := &candidateAnswer{Body: func(to huma.Context) {
 		stream.send(to)
 		if stream.isEmpty() {
 			searching.record(ctx)
 		}
 	}}
-	made.LastModified, made.CacheControl = cacheHeaders(ctx, now())
-	return made, nil
+	result.LastModified, result.CacheControl = cacheHeaders(ctx, now())
+	return result, nil
 }
 
 var candidateListFaults = route.RuleFaults{

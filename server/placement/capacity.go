@@ -112,15 +112,15 @@ func (o *operations) capacityShow(ctx context.Context, _ *none) (*streamed, erro
 		}
 		end = append(append([]byte(`,"capacity_links":`), links...), end...)
 	}
-	made := &streamed{Body: func(to huma.Context) {
+	result := &streamed{Body: func(to huma.Context) {
 		to.SetHeader("Content-Type", "application/json")
 		w := to.BodyWriter()
 		if _, err := w.Write(found.encoded); err == nil {
 			_, _ = w.Write(end) // the writer reports its errors itself
 		}
 	}}
-	made.LastModified, made.CacheControl = cacheHeaders(ctx, &found.asOf)
-	return made, nil
+	result.LastModified, result.CacheControl = cacheHeaders(ctx, &found.asOf)
+	return result, nil
 }
 
 var capacityFaults = route.RuleFaults{
@@ -130,11 +130,11 @@ var capacityFaults = route.RuleFaults{
 
 // encodedCapacity encodes sums.
 func encodedCapacity(sums store.CapacitySums) (capacityAnswer, error) {
-	made := CapacityList{AsOf: Moment{sums.AsOf}, Capacity: make([]ClassCapacity, 0, len(sums.Classes))}
+	capacityList := CapacityList{AsOf: Moment{sums.AsOf}, Capacity: make([]ClassCapacity, 0, len(sums.Classes))}
 	for i := range sums.Classes {
-		made.Capacity = append(made.Capacity, classCapacity(&sums.Classes[i]))
+		capacityList.Capacity = append(capacityList.Capacity, classCapacity(&sums.Classes[i]))
 	}
-	encoded, err := json.Marshal(made)
+	encoded, err := json.Marshal(capacityList)
 	if err != nil {
 		return capacityAnswer{}, err
 	}
@@ -142,24 +142,24 @@ func encodedCapacity(sums store.CapacitySums) (capacityAnswer, error) {
 }
 
 func classCapacity(row *store.ClassCapacity) ClassCapacity {
-	made := ClassCapacity{
+	capacity := ClassCapacity{
 		Aggregate: row.Aggregate, Tree: namedProvider(row.Tree), Class: row.Class, Providers: row.Providers, Total: row.Total,
 		Reserved: row.Reserved, Capacity: row.Capacity, Used: row.Used, Free: row.Free, Over: row.OverCapacity, Largest: row.Largest,
 		LargestAt: stateOrNull[NamedProvider]{namedProvider(row.LargestAt)}, Full: row.Full, Sizes: make([]CapacitySize, 0, len(row.Sizes)),
 	}
 	for _, size := range row.Sizes {
-		made.Sizes = append(made.Sizes, CapacitySize{math.Ldexp(1, size.Digits-1), size.Providers, size.Free})
+		capacity.Sizes = append(capacity.Sizes, CapacitySize{math.Ldexp(1, size.Digits-1), size.Providers, size.Free})
 	}
 	if row.Unit != nil {
-		made.Unit, made.Units = row.Unit, &row.Units
+		capacity.Unit, capacity.Units = row.Unit, &row.Units
 		// Above 2^53 the difference of rounded numbers can be negative.
 		stranded, fragments := max(row.Free-row.Units*float64(*row.Unit), 0), 0.0
 		if row.Free > 0 {
 			fragments = math.Round(stranded/row.Free*1e4) / 1e4
 		}
-		made.Stranded, made.Fragments = &stranded, &fragments
+		capacity.Stranded, capacity.Fragments = &stranded, &fragments
 	}
-	return made
+	return capacity
 }
 
 func namedProvider(of *store.ProviderName) *NamedProvider {

@@ -130,13 +130,13 @@ func (o *operations) fitQuestion(ctx context.Context, body *CapacityFitQuery) (*
 	if body.Relation.isConflict() {
 		return nil, claimRelationConflict.Of()
 	}
-	made := &candidates.FitQuestion{
+	question := &candidates.FitQuestion{
 		Query: query, Count: defaultFitCount, Relation: body.Relation.relation(), Changes: fitChanges(body.Changes), Until: fitUntil(ctx),
 	}
 	if body.Count != nil {
-		made.Count = int(body.Count.Int)
+		question.Count = int(body.Count.Int)
 	}
-	return made, nil
+	return question, nil
 }
 
 // fitReserve is how long before the end of a request the search ends.
@@ -154,7 +154,7 @@ func fitUntil(ctx context.Context) time.Time {
 
 // capacityFitOf converts the result of a search.
 func capacityFitOf(found *candidates.FitResult) CapacityFit {
-	made := CapacityFit{
+	capacityFit := CapacityFit{
 		CapacityFitCount: fitCountOf(&found.FitSearch), EndsFirst: endsFirst(&found.FitSearch),
 		Trees:     CapacityFitTrees{Looked: found.Looked, WithRoom: found.WithRoom, MostInOne: found.MostInOne},
 		Resources: jsonbody.Ordered[CapacityFitClass]{},
@@ -164,16 +164,16 @@ func capacityFitOf(found *candidates.FitResult) CapacityFit {
 		class := CapacityFitClass{Amount: of.Amount, Usable: found.Fit * of.Amount}
 		if found.Stopped == candidates.StoppedAtEnd {
 			class.Limit, class.Free = &of.Limit, &of.Free
-			if made.Exact {
+			if capacityFit.Exact {
 				class.Stranded = new(of.Free - class.Usable)
 			}
 		}
-		made.Resources = append(made.Resources, jsonbody.Entry[CapacityFitClass]{Key: of.Class, Value: class})
+		capacityFit.Resources = append(capacityFit.Resources, jsonbody.Entry[CapacityFitClass]{Key: of.Class, Value: class})
 	}
 	if found.Before != nil {
-		made.Before = &CapacityFitBefore{CapacityFitCount: fitCountOf(found.Before), EndsFirst: endsFirst(found.Before)}
+		capacityFit.Before = &CapacityFitBefore{CapacityFitCount: fitCountOf(found.Before), EndsFirst: endsFirst(found.Before)}
 	}
-	return made
+	return capacityFit
 }
 
 var fitStops = map[candidates.FitStop]string{
@@ -181,11 +181,11 @@ var fitStops = map[candidates.FitStop]string{
 }
 
 func fitCountOf(found *candidates.FitSearch) CapacityFitCount {
-	made := CapacityFitCount{Fit: found.Fit, Stopped: fitStops[found.Stopped]}
+	count := CapacityFitCount{Fit: found.Fit, Stopped: fitStops[found.Stopped]}
 	if found.Stopped == candidates.StoppedAtEnd {
-		made.AtMost, made.Exact = &found.AtMost, found.AtMost == found.Fit
+		count.AtMost, count.Exact = &found.AtMost, found.AtMost == found.Fit
 	}
-	return made
+	return count
 }
 
 // endsFirst returns the class with the smallest limit; of several the first one of the query.

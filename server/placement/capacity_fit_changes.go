@@ -88,7 +88,7 @@ func (CapacityFitChange) Schema(r huma.Registry) *huma.Schema {
 }
 
 // fitChanges converts the changes of a request.
-func fitChanges(asked []CapacityFitChange) (made []candidates.FitChange) {
+func fitChanges(asked []CapacityFitChange) (changes []candidates.FitChange) {
 	parse := func(text string) *uuid.UUID {
 		id, ok := uuidlike.Parse(text) // the schema has validated it
 		if !ok {
@@ -96,12 +96,12 @@ func fitChanges(asked []CapacityFitChange) (made []candidates.FitChange) {
 		}
 		return &id
 	}
-	for _, one := range asked {
-		if one.copies != nil {
-			made = append(made, candidates.FitChange{Like: parse(one.copies.Like), Copies: int(one.copies.Count.Int)})
+	for _, capacityFitChange := range asked {
+		if capacityFitChange.copies != nil {
+			changes = append(changes, candidates.FitChange{Like: parse(capacityFitChange.copies.Like), Copies: int(capacityFitChange.copies.Count.Int)})
 			continue
 		}
-		of := one.settings
+		of := capacityFitChange.settings
 		change := candidates.FitChange{Class: of.Class, InTree: parse(of.InTree), MemberOf: parse(of.MemberOf)}
 		if of.Ratio != nil {
 			change.Ratio = new(max(*of.Ratio, leastRatio))
@@ -109,9 +109,9 @@ func fitChanges(asked []CapacityFitChange) (made []candidates.FitChange) {
 		if of.Reserved != nil {
 			change.Reserved = new(int64(of.Reserved.Int))
 		}
-		made = append(made, change)
+		changes = append(changes, change)
 	}
-	return made
+	return changes
 }
 
 var (
@@ -129,20 +129,20 @@ var (
 
 // fitChangeError returns the error of a change.
 func fitChangeError(asked []CapacityFitChange, refused *candidates.ChangeError) error {
-	one, place := asked[refused.Change], refused.Change
+	change, place := asked[refused.Change], refused.Change
 	switch {
 	case refused.Sharer != "":
 		return capacityChangeShares.Of(place, refused.Sharer)
-	case one.copies != nil:
-		return capacityChangeUnknown.Of(place, "resource provider", one.copies.Like)
+	case change.copies != nil:
+		return capacityChangeUnknown.Of(place, "resource provider", change.copies.Like)
 	}
 	switch refused.Unknown {
 	case candidates.UnknownTree:
-		return capacityChangeUnknown.Of(place, "resource provider", one.settings.InTree)
+		return capacityChangeUnknown.Of(place, "resource provider", change.settings.InTree)
 	case candidates.UnknownAggregate:
-		return capacityChangeUnknown.Of(place, "aggregate", one.settings.MemberOf)
+		return capacityChangeUnknown.Of(place, "aggregate", change.settings.MemberOf)
 	}
-	return capacityChangeUnknown.Of(place, "resource class", one.settings.Class)
+	return capacityChangeUnknown.Of(place, "resource class", change.settings.Class)
 }
 
 // maxFitsOfCaller is how many questions about capacity one caller may have running on a server.

@@ -172,10 +172,10 @@ func canonical[T comparable](list []T, compare func(a, b T) int) []T {
 }
 
 func canonicalSets[T comparable](sets [][]T, compare func(a, b T) int) [][]T {
-	made := make([][]T, 0, len(sets))
+	result := make([][]T, 0, len(sets))
 	for _, set := range sets {
-		made = append(made, canonical(set, compare))
+		result = append(result, canonical(set, compare))
 	}
-	slices.SortFunc(made, func(a, b []T) int { return slices.CompareFunc(a, b, compare) })
-	return made
+	slices.SortFunc(result, func(a, b []T) int { return slices.CompareFunc(a, b, compare) })
+	return result
 }

@@ -70,16 +70,16 @@ func (s *sharedAnswers) get(ctx context.Context, key string, compute func(contex
 // start begins a computation. The caller holds the mutex.
 func (s *sharedAnswers) start(ctx context.Context, key string, compute func(context.Context) (capacityAnswer, error)) *sharedAnswer {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	made := &sharedAnswer{began: time.Now(), done: make(chan struct{}), cancel: cancel}
+	result := &sharedAnswer{began: time.Now(), done: make(chan struct{}), cancel: cancel}
 	s.kept.Remove(key)
-	s.kept.Add(key, made)
+	s.kept.Add(key, result)
 	go func() {
 		defer cancel()
-		made.result, made.err = recovering(ctx, compute)
-		s.finish(key, made)
-		close(made.done)
+		result.result, result.err = recovering(ctx, compute)
+		s.finish(key, result)
+		close(result.done)
 	}()
-	return made
+	return result
 }
 
 // recovering calls compute, and returns a panic as an error: in this goroutine it would end the server.

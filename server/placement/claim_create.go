@@ -183,34 +183,34 @@ func (o *operations) claimCreate(ctx context.Context, _ *none, body *ClaimCreate
 	if err != nil {
 		return nil, err
 	}
-	var made *ClaimsMade
+	var result *ClaimsMade
 	switch {
 	case asked.listed != nil:
-		made, err = o.claimListed(ctx, asked, body.Candidates)
+		result, err = o.claimListed(ctx, asked, body.Candidates)
 	case len(asked.consumers) > 1:
-		made, err = o.claimSeveral(ctx, asked)
+		result, err = o.claimSeveral(ctx, asked)
 	default:
-		made, err = o.claimFound(ctx, asked)
+		result, err = o.claimFound(ctx, asked)
 	}
-	recordClaimed(ctx, asked, made)
+	recordClaimed(ctx, asked, result)
 	if err != nil {
 		return nil, err
 	}
-	return answer(ctx, *made, writtenAt(ctx)), nil
+	return answer(ctx, *result, writtenAt(ctx)), nil
 }
 
 // recordClaimed adds the consumers to the audit record.
-func recordClaimed(ctx context.Context, asked *claimAsked, made *ClaimsMade) {
+func recordClaimed(ctx context.Context, asked *claimAsked, result *ClaimsMade) {
 	record, all := auditlog.From(ctx), asked.consumers
 	if asked.heir != nil {
 		all = append(all[:len(all):len(all)], *asked.heir)
 	}
 	for i := range all {
-		if made == nil {
+		if result == nil {
 			record.Consumer(auditlog.Generation{UUID: all[i].Consumer, Sent: all[i].Generation})
 			continue
 		}
-		record.Consumer(auditlog.Generation{UUID: all[i].Consumer, Before: all[i].Generation, After: &made.Claims[i].Generation})
+		record.Consumer(auditlog.Generation{UUID: all[i].Consumer, Before: all[i].Generation, After: &result.Claims[i].Generation})
 	}
 }
 
@@ -220,10 +220,10 @@ func (o *operations) claimListed(ctx context.Context, asked *claimAsked, sent []
 	if err != nil {
 		return nil, asked.listedError(err)
 	}
-	made := claimsMade(&claimed, 0)
-	made.Candidate = &claimed.Candidate
-	made.Claims[0].Mappings = madeMappings(sent[claimed.Candidate].Mappings)
-	return made, nil
+	result := claimsMade(&claimed, 0)
+	result.Candidate = &claimed.Candidate
+	result.Claims[0].Mappings = madeMappings(sent[claimed.Candidate].Mappings)
+	return result, nil
 }
 
 // listedError returns the error of a claim of candidates.
@@ -234,9 +234,9 @@ func (c *claimAsked) listedError(err error) error {
 		return faults.With(claimContendedFaults).Translate(err)
 	}
 	unfit := &fault.Unfit{}
-	for _, one := range refused.Values.Refused {
-		reason := faults[one.Rule](store.Values{Provider: one.Provider, Class: one.Class})
-		unfit.Refused = append(unfit.Refused, fault.RefusedCandidate{Candidate: one.Candidate, Detail: reason.Detail})
+	for _, candidate := range refused.Values.Refused {
+		reason := faults[candidate.Rule](store.Values{Provider: candidate.Provider, Class: candidate.Class})
+		unfit.Refused = append(unfit.Refused, fault.RefusedCandidate{Candidate: candidate.Candidate, Detail: reason.Detail})
 	}
 	summary := fmt.Sprintf("None of the %d candidates does.", len(c.listed))
 	if len(c.listed) == 1 {
@@ -248,17 +248,17 @@ func (c *claimAsked) listedError(err error) error {
 // claimsMade converts the result of a claim. The response with a query has one element for each consumer.
 func claimsMade(claimed *store.Claimed, searches int) *ClaimsMade {
 	effort := claimed.Effort
-	made := &ClaimsMade{Effort: ClaimEffort{
+	result := &ClaimsMade{Effort: ClaimEffort{
 		Searches: searches, Candidates: effort.Full + effort.Stale + 1, Full: effort.Full, Stale: effort.Stale, Held: effort.Held,
 	}}
 	for i := range claimed.Consumers {
 		of := &claimed.Consumers[i]
-		made.Claims = append(made.Claims, ClaimMade{
+		result.Claims = append(result.Claims, ClaimMade{
 			Consumer: of.Rows[0].Consumer, Generation: of.Generation, ProjectID: of.ProjectID, UserID: of.UserID, Type: *of.Type,
 			Allocations: allocationsOf(*of).Allocations,
 		})
 	}
-	return made
+	return result
 }
 
 var claimContendedFaults = route.RuleFaults{store.ClaimContended: func(store.Values) *fault.Error { return contendedClaim() }}

@@ -73,20 +73,20 @@ func (c *CandidateOptions) recorded() explainlog.SearchOptions {
 // error, the explanation has the short form.
 func (o *operations) explainConflict(ctx context.Context, asked *explain.Claim) *explain.Explanation {
 	leaveSlot(ctx)
-	made, err := o.explanations.Maker().Make(ctx, explainlog.OnRequest, func(ctx context.Context) (made *explain.Explanation, err error) {
+	explanation, err := o.explanations.Maker().Make(ctx, explainlog.OnRequest, func(ctx context.Context) (explanation *explain.Explanation, err error) {
 		ctx, cancel := context.WithTimeout(ctx, o.explanations.Timeout)
 		defer cancel()
 		err = o.store.InSnapshot(ctx, func(in *postgres.Snapshot) (err error) {
-			made, err = o.explainer.Claim(ctx, in, asked)
+			explanation, err = o.explainer.Claim(ctx, in, asked)
 			return err
 		})
-		return made, err
+		return explanation, err
 	})
 	if err != nil {
 		logUnexplained(ctx, err)
 		return explain.Short(explainlog.Claim, asked.Reason)
 	}
-	return made
+	return explanation
 }
 
 // logUnexplained logs why an error has no complete explanation, unless the server was busy.

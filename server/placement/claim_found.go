@@ -39,10 +39,10 @@ func (o *operations) claimFound(ctx context.Context, asked *claimAsked) (*Claims
 	if err != nil {
 		return nil, o.foundError(ctx, asked, err)
 	}
-	made := claimsMade(&claimed.Claimed, claimed.Searches)
-	made.Query = &claimed.Question
-	made.Claims[0].choose(&claimed.Chosen)
-	return made, nil
+	result := claimsMade(&claimed.Claimed, claimed.Searches)
+	result.Query = &claimed.Question
+	result.Claims[0].choose(&claimed.Chosen)
+	return result, nil
 }
 
 // choose adds what the response says about the candidate.
@@ -83,19 +83,19 @@ func (o *operations) explainUnplaced(
 	question.Reason = explain.Reason(reason)
 	// A consumer that exists gives its allocations back, so that it need not go.
 	question.FreesConsumers = maySeeFreed(ctx) && asked.consumers[0].Generation == nil
-	var made *explain.Explanation
+	var explanation *explain.Explanation
 	err := explainlog.Guard(func() (err error) {
-		made, err = o.explainer.Explain(ctx, in, question, o.explanations.Timeout)
+		explanation, err = o.explainer.Explain(ctx, in, question, o.explanations.Timeout)
 		return err
 	})
 	if err != nil {
 		logUnexplained(ctx, err)
 	}
 	o.explanations.Maker().Count(explainlog.OnRequest, time.Since(begun))
-	if made == nil {
+	if explanation == nil {
 		return short
 	}
-	return made
+	return explanation
 }
 
 // unplacedError returns the error of a claim that found nothing.

@@ -37,32 +37,32 @@ func claimText(asked *explain.Claim) string {
 		encoded, _ = json.Marshal(allocations) // it has strings and integers only
 		return string(encoded)
 	}
-	made := recordedReshape{Allocations: allocations}
+	result := recordedReshape{Allocations: allocations}
 	for i := range asked.Shapes {
-		made.Inventories = append(made.Inventories, jsonbody.Entry[[]store.Inventory]{
+		result.Inventories = append(result.Inventories, jsonbody.Entry[[]store.Inventory]{
 			Key: asked.Shapes[i].Provider.String(), Value: asked.Shapes[i].Records,
 		})
 	}
-	encoded, _ = json.Marshal(made) // PostgreSQL has accepted its numbers
+	encoded, _ = json.Marshal(result) // PostgreSQL has accepted its numbers
 	return string(encoded)
 }
 
 // amountsByProvider groups allocations. Those on one provider are next to each other.
-func amountsByProvider(of []store.Allocation) (made jsonbody.Ordered[jsonbody.Ordered[int64]]) {
-	for _, one := range of {
-		provider := one.Provider.String()
-		if len(made) == 0 || made[len(made)-1].Key != provider {
-			made = append(made, jsonbody.Entry[jsonbody.Ordered[int64]]{Key: provider})
+func amountsByProvider(of []store.Allocation) (ordered jsonbody.Ordered[jsonbody.Ordered[int64]]) {
+	for _, allocation := range of {
+		provider := allocation.Provider.String()
+		if len(ordered) == 0 || ordered[len(ordered)-1].Key != provider {
+			ordered = append(ordered, jsonbody.Entry[jsonbody.Ordered[int64]]{Key: provider})
 		}
-		amounts := &made[len(made)-1].Value
-		*amounts = append(*amounts, jsonbody.Entry[int64]{Key: one.Class, Value: one.Amount})
+		amounts := &ordered[len(ordered)-1].Value
+		*amounts = append(*amounts, jsonbody.Entry[int64]{Key: allocation.Class, Value: allocation.Amount})
 	}
-	return made
+	return ordered
 }
 
 // parseClaim is the inverse of claimText.
 func parseClaim(text string, reason explain.Reason) (*explain.Claim, error) {
-	made := &explain.Claim{Reason: reason}
+	result := &explain.Claim{Reason: reason}
 	var recorded recordedReshape
 	var err error
 	if strings.HasPrefix(text, reshapePrefix) {
@@ -78,16 +78,16 @@ func parseClaim(text string, reason explain.Reason) (*explain.Claim, error) {
 		if err != nil {
 			return nil, fmt.Errorf("invalid provider of a recorded claim: %w", err)
 		}
-		made.Shapes = append(made.Shapes, store.ReshapedProvider{Provider: provider, Records: shape.Value})
+		result.Shapes = append(result.Shapes, store.ReshapedProvider{Provider: provider, Records: shape.Value})
 	}
 	for _, consumer := range recorded.Allocations {
 		claim, err := recordedClaim(consumer.Key, consumer.Value)
 		if err != nil {
 			return nil, err
 		}
-		made.Claims = append(made.Claims, claim)
+		result.Claims = append(result.Claims, claim)
 	}
-	return made, nil
+	return result, nil
 }
 
 // recordedClaim returns the claim of one consumer.
@@ -100,8 +100,8 @@ func recordedClaim(consumer string, amounts jsonbody.Ordered[jsonbody.Ordered[in
 		if err != nil {
 			return claim, fmt.Errorf("invalid provider of a recorded claim: %w", err)
 		}
-		for _, one := range entry.Value {
-			claim.Allocations = append(claim.Allocations, store.Allocation{Provider: provider, Class: one.Key, Amount: one.Value})
+		for _, item := range entry.Value {
+			claim.Allocations = append(claim.Allocations, store.Allocation{Provider: provider, Class: item.Key, Amount: item.Value})
 		}
 	}
 	return claim, nil

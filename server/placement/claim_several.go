@@ -49,12 +49,12 @@ func (o *operations) claimSeveral(ctx context.Context, asked *claimAsked) (*Clai
 	if err != nil {
 		return nil, o.foundError(ctx, asked, err)
 	}
-	made := claimsMade(&claimed.Claimed, claimed.Searches)
-	made.Query = &claimed.Question
-	for i := range made.Claims {
-		made.Claims[i].choose(&claimed.Members[i])
+	result := claimsMade(&claimed.Claimed, claimed.Searches)
+	result.Query = &claimed.Question
+	for i := range result.Claims {
+		result.Claims[i].choose(&claimed.Members[i])
 	}
-	return made, nil
+	return result, nil
 }
 
 // The relations in the texts of refusals.

@@ -180,7 +180,7 @@ func (c ClaimV0) claim() (store.Claim, sentUUIDs, error) {
 		id, _ := uuidlike.Parse(listed.Provider.UUID)
 		last[id] = place
 	}
-	made, sent := store.Claim{}, sentUUIDs{}
+	result, sent := store.Claim{}, sentUUIDs{}
 	for place, listed := range c.Allocations {
 		id, _ := uuidlike.Parse(listed.Provider.UUID)
 		if last[id] != place {
@@ -188,18 +188,18 @@ func (c ClaimV0) claim() (store.Claim, sentUUIDs, error) {
 		}
 		sent.add(id, listed.Provider.UUID)
 		for _, resource := range listed.Resources.Ordered {
-			made.Allocations = append(made.Allocations, store.Allocation{
+			result.Allocations = append(result.Allocations, store.Allocation{
 				Provider: id, Class: resource.Key, Amount: int64(resource.Value.Int),
 			})
 		}
 	}
-	return made, sent, nil
+	return result, sent, nil
 }
 
 func (c ClaimV8) claim() (store.Claim, sentUUIDs, error) {
-	made, sent, err := c.ClaimV0.claim()
-	made.ProjectID, made.UserID = c.ProjectID, c.UserID
-	return made, sent, err
+	result, sent, err := c.ClaimV0.claim()
+	result.ProjectID, result.UserID = c.ProjectID, c.UserID
+	return result, sent, err
 }
 
 func (c ClaimV12) claim() (store.Claim, sentUUIDs, error) {
@@ -211,44 +211,44 @@ func (c ClaimManyV13) claim() (store.Claim, sentUUIDs, error) {
 }
 
 func (c ClaimV28) claim() (store.Claim, sentUUIDs, error) {
-	made, sent, err := c.ClaimManyV13.claim()
-	made.Generation = c.Generation.value
-	return made, sent, err
+	result, sent, err := c.ClaimManyV13.claim()
+	result.Generation = c.Generation.value
+	return result, sent, err
 }
 
 func (c ClaimV38) claim() (store.Claim, sentUUIDs, error) {
-	made, sent, err := c.ClaimV34.claim()
-	made.Type = c.Type
-	return made, sent, err
+	result, sent, err := c.ClaimV34.claim()
+	result.Type = c.Type
+	return result, sent, err
 }
 
 // claimOf converts allocations by provider to a claim. A key that is not a UUID counts as a provider that does not
 // exist. It returns an error if two keys are the same UUID.
 func claimOf(allocations jsonbody.Ordered[ClaimedOfProvider], of Owner) (store.Claim, sentUUIDs, error) {
-	made, sent := store.Claim{ProjectID: of.ProjectID, UserID: of.UserID}, sentUUIDs{}
+	claim, sent := store.Claim{ProjectID: of.ProjectID, UserID: of.UserID}, sentUUIDs{}
 	amounts := 0
 	for i := range allocations {
 		amounts += len(allocations[i].Value.Resources.Ordered)
 	}
-	made.Allocations = make([]store.Allocation, 0, amounts)
+	claim.Allocations = make([]store.Allocation, 0, amounts)
 	seen := make(map[uuid.UUID]struct{}, len(allocations))
 	for _, entry := range allocations {
 		id, ok := uuidlike.Parse(entry.Key)
 		if !ok {
-			return made, sent, claimProviderUnknown.Of(entry.Key)
+			return claim, sent, claimProviderUnknown.Of(entry.Key)
 		}
 		if _, twice := seen[id]; twice {
-			return made, sent, route.InvalidBody.Of("resource provider " + entry.Key + " is named twice")
+			return claim, sent, route.InvalidBody.Of("resource provider " + entry.Key + " is named twice")
 		}
 		seen[id] = struct{}{}
 		sent.add(id, entry.Key)
 		for _, resource := range entry.Value.Resources.Ordered {
-			made.Allocations = append(made.Allocations, store.Allocation{
+			claim.Allocations = append(claim.Allocations, store.Allocation{
 				Provider: id, Class: resource.Key, Amount: int64(resource.Value.Int),
 			})
 		}
 	}
-	return made, sent, nil
+	return claim, sent, nil
 }
 
 // claimsOf converts the claims of several consumers.

@@ -33,7 +33,7 @@ type classPath struct {
 }
 
 func (o *operations) resourceClassOperations() []*route.Operation {
-	const all, one = "/resource_classes", "/resource_classes/{name}"
+	const all, single = "/resource_classes", "/resource_classes/{name}"
 	example := map[string]any{"name": exampleClass}
 	shown := route.Example(func(ctx context.Context) any { return classLinks(ctx, exampleClass) })
 	list := route.Example(func(ctx context.Context) any {
@@ -49,11 +49,11 @@ func (o *operations) resourceClassOperations() []*route.Operation {
 		Variants: []route.Variant{route.Write(v(2), route.Body[none]{Example: example}, o.resourceClassCreate,
 			route.Status(http.StatusCreated))},
 	}, {
-		ID: "resource-class-show", Method: http.MethodGet, Path: one, Tag: tagClasses, Rule: policy.ClassesShow,
+		ID: "resource-class-show", Method: http.MethodGet, Path: single, Tag: tagClasses, Rule: policy.ClassesShow,
 		Summary: "Show a resource class", Checks: readsSince, Fails: []route.Failure{classNotFound},
 		Variants: []route.Variant{route.From(v(2), o.resourceClassShow, shown)},
 	}, {
-		ID: "resource-class-rename", Method: http.MethodPut, Path: one, Tag: tagClasses, Rule: policy.ClassesUpdate,
+		ID: "resource-class-rename", Method: http.MethodPut, Path: single, Tag: tagClasses, Rule: policy.ClassesUpdate,
 		Summary: "Rename a custom resource class", Checks: writesSince,
 		Fails: []route.Failure{classNotFound, classNotRenamed, classNameTaken},
 		Variants: []route.Variant{
@@ -61,14 +61,14 @@ func (o *operations) resourceClassOperations() []*route.Operation {
 			route.Until(v(7)),
 		},
 	}, {
-		ID: "resource-class-ensure", Method: http.MethodPut, Path: one, Tag: tagClasses, Rule: policy.ClassesUpdate,
+		ID: "resource-class-ensure", Method: http.MethodPut, Path: single, Tag: tagClasses, Rule: policy.ClassesUpdate,
 		Summary:     "Create a custom resource class unless it exists",
 		Description: "A body is ignored.",
 		Fails:       []route.Failure{invalidClassName},
 		Variants: []route.Variant{route.From(v(7), o.resourceClassEnsure,
 			route.Status(http.StatusCreated), route.SecondStatus("204", "The class existed."))},
 	}, {
-		ID: "resource-class-delete", Method: http.MethodDelete, Path: one, Tag: tagClasses, Rule: policy.ClassesDelete,
+		ID: "resource-class-delete", Method: http.MethodDelete, Path: single, Tag: tagClasses, Rule: policy.ClassesDelete,
 		Summary: "Delete a custom resource class", Checks: only,
 		Fails:    []route.Failure{classNotFound, classNotDeleted, classInUse},
 		Variants: []route.Variant{route.From(v(2), o.resourceClassDelete)},
@@ -84,11 +84,11 @@ func (o *operations) resourceClassList(ctx context.Context, _ *none) (*cached[Re
 	if err != nil {
 		return nil, err
 	}
-	made := ResourceClasses{Classes: make([]ResourceClass, 0, len(found))}
+	classes := ResourceClasses{Classes: make([]ResourceClass, 0, len(found))}
 	for _, class := range found {
-		made.Classes = append(made.Classes, classLinks(ctx, class.Name))
+		classes.Classes = append(classes.Classes, classLinks(ctx, class.Name))
 	}
-	return answer(ctx, made, newest(found)), nil
+	return answer(ctx, classes, newest(found)), nil
 }
 
 func (o *operations) resourceClassShow(ctx context.Context, in *classPath) (*cached[ResourceClass], error) {

@@ -24,25 +24,25 @@ type NodeAllocationName struct {
 
 // allocationsByProvider returns the allocations of a consumer by provider, in the order in which it got them.
 func allocationsByProvider(consumer *store.ConsumerRecord) jsonbody.Ordered[AllocationsOnNamedProvider] {
-	made := jsonbody.Ordered[AllocationsOnNamedProvider]{}
+	ordered := jsonbody.Ordered[AllocationsOnNamedProvider]{}
 	at := map[uuid.UUID]int{}
 	for i := range consumer.Allocations {
-		one := &consumer.Allocations[i]
-		position, seen := at[one.Provider]
+		allocation := &consumer.Allocations[i]
+		position, seen := at[allocation.Provider]
 		if !seen {
-			position = len(made)
-			at[one.Provider] = position
-			made = append(made, jsonbody.Entry[AllocationsOnNamedProvider]{Key: one.Provider.String(), Value: AllocationsOnNamedProvider{
-				Name: one.ProviderName, Root: one.Root, Generation: one.ProviderGeneration, CreatedAt: Moment{one.CreatedAt},
+			position = len(ordered)
+			at[allocation.Provider] = position
+			ordered = append(ordered, jsonbody.Entry[AllocationsOnNamedProvider]{Key: allocation.Provider.String(), Value: AllocationsOnNamedProvider{
+				Name: allocation.ProviderName, Root: allocation.Root, Generation: allocation.ProviderGeneration, CreatedAt: Moment{allocation.CreatedAt},
 			}})
 		}
-		value := &made[position].Value
-		if one.CreatedAt.Before(value.CreatedAt.Time) {
-			value.CreatedAt = Moment{one.CreatedAt}
+		value := &ordered[position].Value
+		if allocation.CreatedAt.Before(value.CreatedAt.Time) {
+			value.CreatedAt = Moment{allocation.CreatedAt}
 		}
-		value.Resources = append(value.Resources, jsonbody.Entry[int64]{Key: one.Class, Value: one.Used})
+		value.Resources = append(value.Resources, jsonbody.Entry[int64]{Key: allocation.Class, Value: allocation.Used})
 	}
-	return made
+	return ordered
 }
 
 // nodeAllocationOf names the node allocation whose allocations these are; nil: there is none.

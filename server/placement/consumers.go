@@ -81,21 +81,21 @@ func (o *operations) consumerList(ctx context.Context, _ *none) (*cached[Consume
 	if err != nil {
 		return nil, err
 	}
-	made := Consumers{Consumers: make([]selected[Consumer], 0, len(found))}
+	consumers := Consumers{Consumers: make([]selected[Consumer], 0, len(found))}
 	for i := range found {
-		made.Consumers = append(made.Consumers, of(&asked.fields, consumerOf(&found[i])))
+		consumers.Consumers = append(consumers.Consumers, of(&asked.fields, consumerOf(&found[i])))
 	}
 	if next != nil {
-		made.Links = consumerList.next(ctx, values, &asked.paging, asked.position(next))
+		consumers.Links = consumerList.next(ctx, values, &asked.paging, asked.position(next))
 	}
 	if asked.paging.Total {
 		count, exact, err := o.store.ConsumerCount(ctx, &asked.filter, maxTotal)
 		if err != nil {
 			return nil, err
 		}
-		made.Total = &Total{Count: count, Exact: exact}
+		consumers.Total = &Total{Count: count, Exact: exact}
 	}
-	return answer(ctx, made, now()), nil
+	return answer(ctx, consumers, now()), nil
 }
 
 func (o *operations) consumerShow(ctx context.Context, in *consumerPath) (*cached[Consumer], error) {
@@ -115,15 +115,15 @@ func (o *operations) consumerShow(ctx context.Context, in *consumerPath) (*cache
 
 // consumerOf returns a consumer as lists have it.
 func consumerOf(from *store.ConsumerRecord) Consumer {
-	made := Consumer{
+	consumer := Consumer{
 		UUID: from.UUID, ProjectID: from.ProjectID, UserID: from.UserID, Type: typeName(from.Type), Generation: from.Generation,
 		CreatedAt: Moment{from.CreatedAt}, UpdatedAt: Moment{from.UpdatedAt}, ProviderCount: from.ProviderCount,
 		Allocations: allocationsByProvider(from), NodeAllocation: nodeAllocationOf(from),
 	}
 	for _, sum := range from.Resources {
-		made.Resources = append(made.Resources, jsonbody.Entry[int64]{Key: sum.Class, Value: sum.Amount})
+		consumer.Resources = append(consumer.Resources, jsonbody.Entry[int64]{Key: sum.Class, Value: sum.Amount})
 	}
-	return made
+	return consumer
 }
 
 // position returns the place of the next page as markers have it: a UUID in the order of UUIDs, else an id.
@@ -136,15 +136,15 @@ func (a *consumerQuery) position(at *store.ConsumerPlace) string {
 
 // place is the inverse of position. It reports false for what position never returns.
 func (a *consumerQuery) place(position string) (*store.ConsumerPlace, bool) {
-	made := &store.ConsumerPlace{}
+	consumerPlace := &store.ConsumerPlace{}
 	var err error
 	if a.paging.Search != "" {
-		made.UUID, err = uuid.Parse(position)
-		inRange := bytes.Compare(made.UUID[:], a.filter.Search.Low[:]) >= 0 && bytes.Compare(made.UUID[:], a.filter.Search.High[:]) <= 0
-		return made, err == nil && inRange && a.position(made) == position
+		consumerPlace.UUID, err = uuid.Parse(position)
+		inRange := bytes.Compare(consumerPlace.UUID[:], a.filter.Search.Low[:]) >= 0 && bytes.Compare(consumerPlace.UUID[:], a.filter.Search.High[:]) <= 0
+		return consumerPlace, err == nil && inRange && a.position(consumerPlace) == position
 	}
-	made.ID, err = strconv.ParseInt(position, 10, 64)
-	return made, err == nil && made.ID > 0 && a.position(made) == position
+	consumerPlace.ID, err = strconv.ParseInt(position, 10, 64)
+	return consumerPlace, err == nil && consumerPlace.ID > 0 && a.position(consumerPlace) == position
 }
 
 // The examples of the documents.

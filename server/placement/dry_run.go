@@ -126,17 +126,17 @@ func dryRuns() *route.DryRuns {
 
 // dryRunAnswer returns the response to a dry run of an operation.
 func dryRunAnswer(op *route.Operation, result route.DryRunResult) any {
-	made := DryRun{
+	dryRun := DryRun{
 		DryRun: true, Would: result.Status, Body: rawObject{result.Body}, Changes: stateChange(result.Before, result.After),
 	}
-	if op.Inverse != nil && result.Status < http.StatusMultipleChoices && !made.Changes.isEmpty() {
+	if op.Inverse != nil && result.Status < http.StatusMultipleChoices && !dryRun.Changes.isEmpty() {
 		body, reason := op.Inverse(result.Before, result.After)
-		made.IrreversibleReason = reason
+		dryRun.IrreversibleReason = reason
 		if body != nil {
-			made.Inverse.RawMessage = encodeInverse(body)
+			dryRun.Inverse.RawMessage = encodeInverse(body)
 		}
 	}
-	return made
+	return dryRun
 }
 
 // encodeInverse encodes a body of plain data, which cannot fail.

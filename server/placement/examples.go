@@ -76,8 +76,8 @@ func exampleCandidates(trees bool) candidateSource {
 // found yields values like the store does.
 func found[T any](all ...T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		for _, one := range all {
-			if !yield(one, nil) {
+		for _, item := range all {
+			if !yield(item, nil) {
 				return
 			}
 		}

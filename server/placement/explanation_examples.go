@@ -24,13 +24,13 @@ var (
 	}
 	exampleExplanations = func() Explanations {
 		content, _ := json.Marshal(&exampleExplanation) // it has strings only
-		made := exampleAskedAt.Add(time.Second)
+		at := exampleAskedAt.Add(time.Second)
 		return Explanations{[]RecordedExplanation{{
 			RequestID: exampleRequestID, GlobalRequestID: &exampleGlobalID, AskedAt: exampleAskedAt, API: explainlog.Placement,
 			Microversion: "1.36", Question: exampleQuestion,
 			Options:      ExplanationOptions{Max: 1000, Strategy: "breadth-first", Randomize: true},
 			SameQuestion: EqualQueries{17, exampleAskedAt, exampleAskedAt.Add(time.Minute)},
-			Explanation:  content, MadeAt: &made,
+			Explanation:  content, MadeAt: &at,
 		}}}
 	}()
 	exampleExplanationList = ExplanationList{
@@ -63,10 +63,10 @@ func (explanationContent) Schema(r huma.Registry) *huma.Schema {
 // addErrorExplanation adds the explanation to the schema of an error, and the schemas that it refers to.
 func addErrorExplanation(item *huma.Schema, schemas map[string]*huma.Schema) {
 	registry := huma.NewMapRegistry("#/components/schemas/", route.SchemaName)
-	made := registry.Schema(reflect.TypeFor[errorExplanation](), false, "")
-	made.Description = "Explanation of a claim that does not fit, or of a resource class or traits that do not exist. " +
+	result := registry.Schema(reflect.TypeFor[errorExplanation](), false, "")
+	result.Description = "Explanation of a claim that does not fit, or of a resource class or traits that do not exist. " +
 		"Missing for other errors, and if the policy denies `berth:explanations:make`."
-	item.Properties["explanation"] = made
+	item.Properties["explanation"] = result
 	for name, schema := range registry.Map() {
 		if schemas[name] == nil && name != "ErrorExplanation" {
 			schemas[name] = schema

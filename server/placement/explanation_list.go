@@ -121,30 +121,30 @@ func (o *operations) explanationList(ctx context.Context, _ *none) (*cached[Expl
 	if err != nil {
 		return nil, err
 	}
-	made := ExplanationList{Explanations: make([]ListedExplanation, 0, min(size, len(found)))}
+	list := ExplanationList{Explanations: make([]ListedExplanation, 0, min(size, len(found)))}
 	for i := range found[:min(size, len(found))] {
-		made.Explanations = append(made.Explanations, listedExplanation(&found[i]))
+		list.Explanations = append(list.Explanations, listedExplanation(&found[i]))
 	}
 	if len(found) > size {
 		next := querystring.Of(slices.Concat(values.Without(markerParam).Pairs(),
 			[]querystring.Pair{{Name: markerParam, Value: markerOf(&found[size-1], filter.ByRequests)}})...)
-		made.Links = []Link{{Rel: "next", Href: href(ctx, "/explanations?"+next.Encode())}}
+		list.Links = []Link{{Rel: "next", Href: href(ctx, "/explanations?"+next.Encode())}}
 	}
-	return answer(ctx, made, now()), nil
+	return answer(ctx, list, now()), nil
 }
 
 func listedExplanation(row *store.ListedExplanation) ListedExplanation {
-	made := ListedExplanation{
+	explanation := ListedExplanation{
 		ID: row.ID, Kind: row.Kind, API: row.API, Microversion: row.Microversion, Reason: row.Reason, Question: row.Text,
 		Requests: row.Requests, FirstAskedAt: row.FirstAskedAt.UTC(), LastAskedAt: row.LastAskedAt.UTC(), RequestIDs: []string{},
 	}
 	if row.Summary != "" {
-		made.Summary = &row.Summary
+		explanation.Summary = &row.Summary
 	}
 	for _, id := range row.RequestIDs {
-		made.RequestIDs = append(made.RequestIDs, requestIDText(id))
+		explanation.RequestIDs = append(explanation.RequestIDs, requestIDText(id))
 	}
-	return made
+	return explanation
 }
 
 // explanationFilter parses the parameters. Their order here is the order of errors.
@@ -220,7 +220,7 @@ func parseMarker(text string, byRequests bool) (*store.ExplanationPosition, bool
 	if err != nil || !ok || !both {
 		return nil, false
 	}
-	made := &store.ExplanationPosition{Requests: place, Time: time.UnixMicro(place)}
-	made.ID, err = strconv.ParseInt(id, 10, 64)
-	return made, err == nil && made.Time.Year() > 0 && made.Time.Year() < 10_000
+	position := &store.ExplanationPosition{Requests: place, Time: time.UnixMicro(place)}
+	position.ID, err = strconv.ParseInt(id, 10, 64)
+	return position, err == nil && position.Time.Year() > 0 && position.Time.Year() < 10_000
 }

@@ -32,12 +32,12 @@ func StoredExplainer(
 		if err != nil {
 			return nil, err
 		}
-		var made *explain.Explanation
+		var explanation *explain.Explanation
 		err = on.InExplanationSnapshot(ctx, func(ctx context.Context, in *postgres.Snapshot) (err error) {
-			made, err = explainIn(ctx, in)
+			explanation, err = explainIn(ctx, in)
 			return err
 		})
-		return made, err
+		return explanation, err
 	}
 }
 
@@ -74,10 +74,10 @@ func storedClaim(by *explain.Explainer, recorded *explainlog.Question, options C
 		return nil, err
 	}
 	return func(ctx context.Context, in *postgres.Snapshot) (*explain.Explanation, error) {
-		made, err := by.Claim(ctx, in, asked)
+		explanation, err := by.Claim(ctx, in, asked)
 		if err == nil {
-			by.AddElsewhere(ctx, in, asked, made, options.apply)
+			by.AddElsewhere(ctx, in, asked, explanation, options.apply)
 		}
-		return made, err
+		return explanation, err
 	}, nil
 }

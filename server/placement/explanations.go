@@ -102,33 +102,33 @@ func (o *operations) explanationShow(ctx context.Context, in *explanationPath) (
 	if len(found) == 0 {
 		return nil, explanationNotFound.Of(in.RequestID, keep)
 	}
-	made := Explanations{Explanations: make([]RecordedExplanation, 0, len(found))}
+	explanations := Explanations{Explanations: make([]RecordedExplanation, 0, len(found))}
 	for i := range found {
 		shown, err := recordedExplanation(&found[i], maySeeFreed(ctx))
 		if err != nil {
 			return nil, err
 		}
-		made.Explanations = append(made.Explanations, shown)
+		explanations.Explanations = append(explanations.Explanations, shown)
 	}
-	return answer(ctx, made, now()), nil
+	return answer(ctx, explanations, now()), nil
 }
 
 func recordedExplanation(row *store.RecordedResult, showsFreed bool) (RecordedExplanation, error) {
-	made := RecordedExplanation{
+	explanation := RecordedExplanation{
 		RequestID: requestIDText(row.ID), AskedAt: row.AskedAt.UTC(), API: row.API, Microversion: row.Microversion,
 		Berth: row.Extension, Question: row.Text, MadeAt: utc(row.MadeAt),
 		SameQuestion: EqualQueries{row.Requests, row.FirstAskedAt.UTC(), row.LastAskedAt.UTC()},
 	}
 	if row.GlobalID != nil {
 		global := requestIDText(*row.GlobalID)
-		made.GlobalRequestID = &global
+		explanation.GlobalRequestID = &global
 	}
-	if err := json.Unmarshal(row.Options, &made.Options); err != nil {
-		return made, err
+	if err := json.Unmarshal(row.Options, &explanation.Options); err != nil {
+		return explanation, err
 	}
 	var err error
-	made.Explanation, err = orderedContent(row.Content, showsFreed)
-	return made, err
+	explanation.Explanation, err = orderedContent(row.Content, showsFreed)
+	return explanation, err
 }
 
 // requestIDText returns a request id in the form of the headers.
@@ -152,15 +152,15 @@ func (c explanationContent) MarshalJSON() ([]byte, error) { return json.RawMessa
 // orderedContent returns an explanation with its members in the order of the documents, which the database has not kept. Without
 // showsFreed, it leaves out which consumers must go.
 func orderedContent(content json.RawMessage, showsFreed bool) (explanationContent, error) {
-	var made explain.Explanation
-	if err := json.Unmarshal(content, &made); err != nil {
+	var explanation explain.Explanation
+	if err := json.Unmarshal(content, &explanation); err != nil {
 		return nil, err
 	}
-	for i := range made.Nearest {
+	for i := range explanation.Nearest {
 		if !showsFreed {
-			made.Nearest[i].FreedBy = explain.FreedBy{}
+			explanation.Nearest[i].FreedBy = explain.FreedBy{}
 		}
 	}
-	ordered, err := json.Marshal(&made)
+	ordered, err := json.Marshal(&explanation)
 	return explanationContent(ordered), err
 }

@@ -30,19 +30,19 @@ func selectFields[T any](values querystring.Values, list *pagedList, absent ...s
 	known := slices.DeleteFunc(route.FieldsOf(reflect.TypeFor[T]()), func(field route.Field) bool {
 		return slices.Contains(absent, field.Name)
 	})
-	made := selection{names: append(strings.Split(text, ","), "uuid")}
-	for _, name := range made.names {
+	result := selection{names: append(strings.Split(text, ","), "uuid")}
+	for _, name := range result.names {
 		if !slices.ContainsFunc(known, func(field route.Field) bool { return field.Name == name }) {
 			var all []string
 			for _, field := range known {
 				all = append(all, field.Name)
 			}
 			slices.Sort(all)
-			return made, unknownFields.Of(name, strings.ReplaceAll(list.Name, "_", " "), strings.Join(all, ", "))
+			return result, unknownFields.Of(name, strings.ReplaceAll(list.Name, "_", " "), strings.Join(all, ", "))
 		}
 	}
-	made.fields = slices.DeleteFunc(known, func(field route.Field) bool { return !made.has(field.Name) })
-	return made, nil
+	result.fields = slices.DeleteFunc(known, func(field route.Field) bool { return !result.has(field.Name) })
+	return result, nil
 }
 
 // has reports whether a member is selected.

@@ -120,7 +120,7 @@ func (o *operations) existsForInventory(ctx context.Context, in *inventoryPath) 
 }
 
 func (o *operations) inventoryOperations() []*route.Operation {
-	const all, one = "/resource_providers/{uuid}/inventories", "/resource_providers/{uuid}/inventories/{resource_class}"
+	const all, single = "/resource_providers/{uuid}/inventories", "/resource_providers/{uuid}/inventories/{resource_class}"
 	list := route.Example(showing(allShown(4, inventoryRows)))
 	replaced := route.Example(showing(allShown(5, inventoryRows[:1])))
 	shownOne := route.Example(showing(InventoryWithGeneration{Generation: 5, Inventory: toWire(inventoryRows[0])}))
@@ -157,16 +157,16 @@ func (o *operations) inventoryOperations() []*route.Operation {
 		Description: "The provider generation is incremented even if no inventory was deleted.",
 		Variants:    []route.Variant{route.From(v(5), o.inventoryClear)},
 	}, o.inventoryPatchOperation(all, replaced), {
-		ID: "inventory-show", Method: http.MethodGet, Path: one, Tag: tagInventories, Rule: policy.InventoriesShow,
+		ID: "inventory-show", Method: http.MethodGet, Path: single, Tag: tagInventories, Rule: policy.InventoriesShow,
 		Summary: "Show a provider's inventory of a class", Checks: reads, Fails: inventoryShowFailures,
 		Variants: []route.Variant{route.From(v(0), o.inventoryShow, shownOne)},
 	}, {
-		ID: "inventory-update", Method: http.MethodPut, Path: one, Tag: tagInventories, Rule: policy.InventoriesUpdate,
+		ID: "inventory-update", Method: http.MethodPut, Path: single, Tag: tagInventories, Rule: policy.InventoriesUpdate,
 		Summary: "Update a provider's inventory of a class", Checks: writes, Fails: inventoryUpdateFailures,
 		Description: "Omitted members are reset to their defaults.",
 		Variants:    []route.Variant{route.Write(v(0), update, o.inventoryUpdate, shownOne)},
 	}, {
-		ID: "inventory-delete", Method: http.MethodDelete, Path: one, Tag: tagInventories, Rule: policy.InventoriesDelete,
+		ID: "inventory-delete", Method: http.MethodDelete, Path: single, Tag: tagInventories, Rule: policy.InventoriesDelete,
 		Summary: "Delete a provider's inventory of a class", Fails: inventoryDeleteFailures, Query: comparesProvider,
 		Variants: []route.Variant{route.From(v(0), o.inventoryDelete)},
 	}}
@@ -184,14 +184,14 @@ func (r *InventoryFields) toStore(class string) store.Inventory {
 		}
 		return int32(*given) // the schema limits it to 32 bits
 	}
-	made := store.Inventory{
+	inventory := store.Inventory{
 		Class: class, Total: int32(r.Total), Reserved: or(r.Reserved, 0), MinUnit: or(r.MinUnit, 1),
 		MaxUnit: or(r.MaxUnit, math.MaxInt32), StepSize: or(r.StepSize, 1), AllocationRatio: 1,
 	}
 	if r.AllocationRatio != nil {
-		made.AllocationRatio = max(*r.AllocationRatio, leastRatio)
+		inventory.AllocationRatio = max(*r.AllocationRatio, leastRatio)
 	}
-	return made
+	return inventory
 }
 
 func (r recordsByClass) toStore() []store.Inventory {
@@ -210,11 +210,11 @@ func toWire(record store.Inventory) Inventory {
 }
 
 func allShown(generation int64, records []store.Inventory) Inventories {
-	made := Inventories{Generation: generation}
+	inventories := Inventories{Generation: generation}
 	for _, record := range records {
-		made.Inventories = append(made.Inventories, jsonbody.Entry[Inventory]{Key: record.Class, Value: toWire(record)})
+		inventories.Inventories = append(inventories.Inventories, jsonbody.Entry[Inventory]{Key: record.Class, Value: toWire(record)})
 	}
-	return made
+	return inventories
 }
 
 // minCapacity returns the minimum capacity of an inventory after its reserved amount.
@@ -332,12 +332,12 @@ func (o *operations) inventoryCreate(
 			store.InventoryExists:            inventoryExists.Fixed(in.UUID, body.Class),
 		}).Translate(err)
 	}
-	made := &inventoryCreated{
+	result := &inventoryCreated{
 		Location: location(ctx, "/resource_providers/"+in.id().String()+"/inventories/"+body.Class),
 		Body:     InventoryWithGeneration{Generation: generation, Inventory: toWire(record)},
 	}
-	made.LastModified, made.CacheControl = cacheHeaders(ctx, now())
-	return made, nil
+	result.LastModified, result.CacheControl = cacheHeaders(ctx, now())
+	return result, nil
 }
 
 func (o *operations) inventoryUpdate(

@@ -65,27 +65,27 @@ func (o *operations) inventoryPatchOperation(path string, example route.Doc) *ro
 
 // members returns the members that were sent.
 func (p *PatchedInventory) members() map[string]*float64 {
-	made := map[string]*float64{}
+	numbers := map[string]*float64{}
 	for name, sent := range map[string]sentInt{
 		"total": p.Total, "reserved": p.Reserved, "min_unit": p.MinUnit, "max_unit": p.MaxUnit, "step_size": p.StepSize,
 	} {
 		if !sent.isSent {
 			continue
 		}
-		made[name] = nil
+		numbers[name] = nil
 		if sent.value != nil {
 			value := float64(*sent.value) // exact: the schema limits it to 32 bits
-			made[name] = &value
+			numbers[name] = &value
 		}
 	}
 	if ratio := p.AllocationRatio; ratio.isSent {
-		made["allocation_ratio"] = nil
+		numbers["allocation_ratio"] = nil
 		if ratio.value != nil {
 			value := max(*ratio.value, leastRatio)
-			made["allocation_ratio"] = &value
+			numbers["allocation_ratio"] = &value
 		}
 	}
-	return made
+	return numbers
 }
 
 // toStore converts the patch in the order of the request.

@@ -27,15 +27,15 @@ func (o *operations) candidateError(ctx context.Context, err error) error {
 // explainNames returns the explanation of names that do not exist; nil for another violation. Without a place for the
 // computation, or after an error, it has no similar names.
 func (o *operations) explainNames(ctx context.Context, violation *store.RuleViolation) *explain.Names {
-	made := &explain.Names{Kind: explain.KindNames}
+	result := &explain.Names{Kind: explain.KindNames}
 	var list func(context.Context) ([]store.Named, error)
 	switch violation.Rule {
 	case store.ClassNotFound:
-		made.Conflicts = []explain.Conflict{{Conflict: explain.ClassUnknown, Name: violation.Values.Class}}
+		result.Conflicts = []explain.Conflict{{Conflict: explain.ClassUnknown, Name: violation.Values.Class}}
 		list = o.store.ResourceClassList
 	case store.TraitNotFound:
 		for name := range strings.SplitSeq(violation.Values.Traits, ", ") {
-			made.Conflicts = append(made.Conflicts, explain.Conflict{Conflict: explain.TraitUnknown, Name: name})
+			result.Conflicts = append(result.Conflicts, explain.Conflict{Conflict: explain.TraitUnknown, Name: name})
 		}
 		list = func(ctx context.Context) ([]store.Named, error) { return o.store.TraitList(ctx, store.TraitFilter{}) }
 	default:
@@ -53,11 +53,11 @@ func (o *operations) explainNames(ctx context.Context, violation *store.RuleViol
 		for i := range known {
 			names[i] = known[i].Name
 		}
-		return &explain.Explanation{}, explain.AddSimilar(ctx, made.Conflicts, names) // the result is made
+		return &explain.Explanation{}, explain.AddSimilar(ctx, result.Conflicts, names) // the result is made
 	})
 	if err != nil {
 		logUnexplained(ctx, err)
-		made.Incomplete = true
+		result.Incomplete = true
 	}
-	return made
+	return result
 }

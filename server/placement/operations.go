@@ -148,9 +148,9 @@ type cached[B any] struct {
 // answer returns a response with the given Last-Modified time; nil omits that header. Below 1.15 it has no cache
 // headers.
 func answer[B any](ctx context.Context, body B, modified *time.Time) *cached[B] {
-	made := &cached[B]{Body: body}
-	made.LastModified, made.CacheControl = cacheHeaders(ctx, modified)
-	return made
+	result := &cached[B]{Body: body}
+	result.LastModified, result.CacheControl = cacheHeaders(ctx, modified)
+	return result
 }
 
 func cacheHeaders(ctx context.Context, modified *time.Time) (lastModified, cacheControl string) {
@@ -183,9 +183,9 @@ func newest(of []store.Named) *time.Time {
 		return now()
 	}
 	latest := of[0].ModifiedAt
-	for _, one := range of {
-		if one.ModifiedAt.After(latest) {
-			latest = one.ModifiedAt
+	for _, reference := range of {
+		if reference.ModifiedAt.After(latest) {
+			latest = reference.ModifiedAt
 		}
 	}
 	return &latest

@@ -162,36 +162,36 @@ func (l *pagedList) docs() []*huma.Param {
 }
 
 // parse reads the paging parameters, which the schema has validated.
-func (l *pagedList) parse(values querystring.Values) (made page, err error) {
-	made.Limit = l.Default
+func (l *pagedList) parse(values querystring.Values) (result page, err error) {
+	result.Limit = l.Default
 	if text, ok := values.First(limitParam); ok {
-		made.Limit, _ = strconv.Atoi(text)
+		result.Limit, _ = strconv.Atoi(text)
 	}
-	made.Search, _ = values.First(searchParam)
-	made.Total = values.Has(totalParam)
+	result.Search, _ = values.First(searchParam)
+	result.Total = values.Has(totalParam)
 	sort, sorted := values.First(sortParam)
 	switch {
-	case made.Search != "" && sorted && sort != l.SearchSort:
+	case result.Search != "" && sorted && sort != l.SearchSort:
 		only := "cannot be sent with it"
 		if l.SearchSort != "" {
 			only = "can only be '" + l.SearchSort + "'"
 		}
-		return made, searchSort.Of(l.SearchOrder, only)
-	case made.Search == "" && sorted:
-		made.Sort = sort
-	case made.Search == "" && l.Sorts != nil:
-		made.Sort = l.Sorts[0]
-	case made.Search == "":
-		made.Sort = byCreation
+		return result, searchSort.Of(l.SearchOrder, only)
+	case result.Search == "" && sorted:
+		result.Sort = sort
+	case result.Search == "" && l.Sorts != nil:
+		result.Sort = l.Sorts[0]
+	case result.Search == "":
+		result.Sort = byCreation
 	}
 	if text, ok := values.First(markerParam); ok {
-		after, ok := l.position(text, made.order())
+		after, ok := l.position(text, result.order())
 		if !ok {
-			return made, invalidMarker.Of()
+			return result, invalidMarker.Of()
 		}
-		made.After = &after
+		result.After = &after
 	}
-	return made, nil
+	return result, nil
 }
 
 // order names the order of the page in markers.

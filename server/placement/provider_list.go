@@ -152,12 +152,12 @@ func providerList[P any](
 		if rows.Newest.IsZero() {
 			modified = now()
 		}
-		made := &streamed{Body: func(to huma.Context) {
+		result := &streamed{Body: func(to huma.Context) {
 			defer rows.Close()
 			writeProviders(ctx, to, rows, shape)
 		}}
-		made.LastModified, made.CacheControl = cacheHeaders(ctx, modified)
-		return made, nil
+		result.LastModified, result.CacheControl = cacheHeaders(ctx, modified)
+		return result, nil
 	}
 }
 

@@ -117,12 +117,12 @@ func (o *operations) providerPage(ctx context.Context, _ *none) (*streamed, erro
 	if rows.Newest.IsZero() {
 		modified = now()
 	}
-	made := &streamed{Body: func(to huma.Context) {
+	result := &streamed{Body: func(to huma.Context) {
 		defer rows.Close()
 		writeProviderPage(ctx, to, rows, asked)
 	}}
-	made.LastModified, made.CacheControl = cacheHeaders(ctx, modified)
-	return made, nil
+	result.LastModified, result.CacheControl = cacheHeaders(ctx, modified)
+	return result, nil
 }
 
 // readProviderPage parses the query string. The filters come first, with the errors that they have without pages.
@@ -153,18 +153,18 @@ func (q *providerPageQuery) shows(part string) bool { return q.includes(part) &&
 
 // wanted returns the page for the store, at the beginning of the list.
 func (q *providerPageQuery) wanted() *store.ProviderPage {
-	made := &store.ProviderPage{
+	providerPage := &store.ProviderPage{
 		Filter: q.filter, Sort: q.page.Sort, Search: q.page.Search, Limit: q.page.Limit,
 		HasInventories: q.shows(partInventories) || q.shows(partUsages),
 		HasTraits:      q.shows(partTraits), HasAggregates: q.shows(partAggregates),
 	}
-	if made.Search != "" {
-		made.Sort = store.ProvidersByName
+	if providerPage.Search != "" {
+		providerPage.Sort = store.ProvidersByName
 	}
 	if q.page.Total {
-		made.MaxTotal = maxTotal
+		providerPage.MaxTotal = maxTotal
 	}
-	return made
+	return providerPage
 }
 
 // Beginnings of positions in a search: after a provider that it found by its name, or by its UUID.
@@ -213,34 +213,34 @@ func providerPositionText(p *page, at *store.ProviderPosition) string {
 
 // shape converts a provider to its wire type.
 func (q *providerPageQuery) shape(ctx context.Context, from *store.ListedProvider) selected[ProviderWithParts] {
-	made := ProviderWithParts{ProviderV14: ProviderV14{
+	provider := ProviderWithParts{ProviderV14: ProviderV14{
 		ProviderV0: ProviderV0{UUID: from.UUID, Name: from.Name, Generation: from.Generation},
 		Parent:     from.Parent, Root: from.Root,
 	}}
 	if q.fields.has("links") {
-		made.Links = providerLinks(ctx, from.UUID)
+		provider.Links = providerLinks(ctx, from.UUID)
 	}
 	if q.shows(partInventories) {
 		list := make(jsonbody.Ordered[Inventory], 0, len(from.Inventories))
 		for i := range from.Inventories {
 			list = append(list, jsonbody.Entry[Inventory]{Key: from.Inventories[i].Class, Value: toWire(from.Inventories[i])})
 		}
-		made.Inventories = &list
+		provider.Inventories = &list
 	}
 	if q.shows(partUsages) {
 		list := make(amounts, 0, len(from.Inventories))
 		for i := range from.Inventories {
 			list = append(list, jsonbody.Entry[int64]{Key: from.Inventories[i].Class, Value: from.Inventories[i].Used})
 		}
-		made.Usages = &list
+		provider.Usages = &list
 	}
 	if q.shows(partTraits) {
-		made.Traits = &from.Traits
+		provider.Traits = &from.Traits
 	}
 	if q.shows(partAggregates) {
-		made.Aggregates = (*uuids)(&from.Aggregates)
+		provider.Aggregates = (*uuids)(&from.Aggregates)
 	}
-	return of(&q.fields, made)
+	return of(&q.fields, provider)
 }
 
 // writeProviderPage encodes the page while it reads the rows. An error before the first byte becomes the response.

@@ -87,7 +87,7 @@ func providerLinks(ctx context.Context, id uuid.UUID) []Link {
 }
 
 func (o *operations) providerOperations() []*route.Operation {
-	const collection, one = "/resource_providers", "/resource_providers/{uuid}"
+	const collection, single = "/resource_providers", "/resource_providers/{uuid}"
 	// This UUID exists in the examples of the API reference, so that the next request there finds the provider.
 	createV0 := route.Body[none]{Example: map[string]any{"name": hostRow.Name, "uuid": exampleHost}}
 	createV14 := route.Body[none]{Example: map[string]any{
@@ -111,19 +111,19 @@ func (o *operations) providerOperations() []*route.Operation {
 			route.Write(v(20), createV14, o.providerCreateV20, route.Example(shaped(providerV14, newHost))),
 		},
 	}, {
-		ID: "provider-show", Method: http.MethodGet, Path: one, Tag: tagProviders, Rule: policy.ProvidersShow,
+		ID: "provider-show", Method: http.MethodGet, Path: single, Tag: tagProviders, Rule: policy.ProvidersShow,
 		Summary: "Show a resource provider", Checks: reads, Fails: []route.Failure{providerNotFound},
 		Variants: []route.Variant{
 			route.From(v(0), providerShow(o, providerV0), hostV0), route.From(v(14), providerShow(o, providerV14), hostV14),
 		},
 	}, {
-		ID: "provider-delete", Method: http.MethodDelete, Path: one, Tag: tagProviders, Rule: policy.ProvidersDelete,
+		ID: "provider-delete", Method: http.MethodDelete, Path: single, Tag: tagProviders, Rule: policy.ProvidersDelete,
 		Summary:     "Delete a resource provider",
 		Description: "Deletes its inventories, traits and aggregate memberships too.",
 		Fails:       providerDeleteFailures, Query: comparesProvider,
 		Variants: []route.Variant{route.From(v(0), o.providerDelete)},
 	}, {
-		ID: "provider-update", Method: http.MethodPut, Path: one, Tag: tagProviders, Rule: policy.ProvidersUpdate,
+		ID: "provider-update", Method: http.MethodPut, Path: single, Tag: tagProviders, Rule: policy.ProvidersUpdate,
 		Summary: "Rename or re-parent a resource provider", Checks: writes,
 		Description: "The generation is neither compared nor incremented. Re-parenting moves the whole subtree; " +
 			"before 1.37 only roots can be re-parented.",
@@ -137,13 +137,13 @@ func (o *operations) providerOperations() []*route.Operation {
 }
 
 func (o *operations) providerCreateV0(ctx context.Context, _ *none, body *ProviderCreateV0) (*located, error) {
-	made, err := o.providerCreate(ctx, &ProviderCreateV14{ProviderCreateV0: *body})
-	return providerLocation(ctx, made), err
+	provider, err := o.providerCreate(ctx, &ProviderCreateV14{ProviderCreateV0: *body})
+	return providerLocation(ctx, provider), err
 }
 
 func (o *operations) providerCreateV14(ctx context.Context, _ *none, body *ProviderCreateV14) (*located, error) {
-	made, err := o.providerCreate(ctx, body)
-	return providerLocation(ctx, made), err
+	provider, err := o.providerCreate(ctx, body)
+	return providerLocation(ctx, provider), err
 }
 
 // createdProvider is the response to a creation from 1.20 on.
@@ -155,19 +155,19 @@ type createdProvider struct {
 }
 
 func (o *operations) providerCreateV20(ctx context.Context, _ *none, body *ProviderCreateV14) (*createdProvider, error) {
-	made, err := o.providerCreate(ctx, body)
+	provider, err := o.providerCreate(ctx, body)
 	if err != nil {
 		return nil, err
 	}
 	lastModified, cacheControl := cacheHeaders(ctx, now())
 	return &createdProvider{
-		Location: providerLocation(ctx, made).Location, LastModified: lastModified, CacheControl: cacheControl,
-		Body: providerV14(ctx, made),
+		Location: providerLocation(ctx, provider).Location, LastModified: lastModified, CacheControl: cacheControl,
+		Body: providerV14(ctx, provider),
 	}, nil
 }
 
-func providerLocation(ctx context.Context, made store.Provider) *located {
-	return &located{Location: location(ctx, "/resource_providers/"+made.UUID.String())}
+func providerLocation(ctx context.Context, provider store.Provider) *located {
+	return &located{Location: location(ctx, "/resource_providers/"+provider.UUID.String())}
 }
 
 func (o *operations) providerCreate(ctx context.Context, body *ProviderCreateV14) (store.Provider, error) {
@@ -185,9 +185,9 @@ func (o *operations) providerCreate(ctx context.Context, body *ProviderCreateV14
 			return store.Provider{}, providerParentIsSelf.Of(body.Name, id)
 		}
 	}
-	made, err := o.store.ProviderCreate(ctx, id, body.Name, parent)
-	recordProvider(ctx, id, nil, &made.Generation, err)
-	return made, route.RuleFaults{
+	provider, err := o.store.ProviderCreate(ctx, id, body.Name, parent)
+	recordProvider(ctx, id, nil, &provider.Generation, err)
+	return provider, route.RuleFaults{
 		store.ParentNotFound:    providerParentUnknown.Fixed(body.Name, id),
 		store.ProviderNameTaken: providerNameTaken.Fixed(body.Name),
 		store.ProviderUUIDTaken: providerUUIDTaken.Fixed(id),

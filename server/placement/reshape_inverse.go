@@ -49,12 +49,12 @@ func reshapeInverse(before, after store.State) (body any, reason string) {
 	if reason := irreversibleReason(before, after); reason != "" {
 		return nil, reason
 	}
-	made, isEmpty := inverseReshape{Inventories: map[string]inverseInventories{}, Allocations: map[string]inverseClaim{}}, true
+	result, isEmpty := inverseReshape{Inventories: map[string]inverseInventories{}, Allocations: map[string]inverseClaim{}}, true
 	for id, was := range before.Providers {
 		is := after.Providers[id]
 		if !providerPart(was, is).isEmpty() || !providerPart(is, was).isEmpty() {
 			records := inverseRecords(was.Inventories, is.Inventories)
-			made.Inventories[id.String()] = inverseInventories{Generation: is.Generation, Inventories: records}
+			result.Inventories[id.String()] = inverseInventories{Generation: is.Generation, Inventories: records}
 			isEmpty = isEmpty && len(records) == 0
 		}
 	}
@@ -64,30 +64,30 @@ func reshapeInverse(before, after store.State) (body any, reason string) {
 		if existed && exists && consumerPart(was, is).isEmpty() && consumerPart(is, was).isEmpty() {
 			continue
 		}
-		made.Allocations[id.String()] = inverseClaimOf(was, is, existed, exists)
+		result.Allocations[id.String()] = inverseClaimOf(was, is, existed, exists)
 		isEmpty = false
 	}
 	if isEmpty {
 		return nil, ""
 	}
-	return made, ""
+	return result, ""
 }
 
 // inverseClaimOf returns the members of a consumer to change back. Removing all allocations deletes it.
 func inverseClaimOf(was, is store.ConsumerState, existed, exists bool) inverseClaim {
-	made := inverseClaim{Allocations: inverseAmounts(was.Allocations, is.Allocations)}
+	claim := inverseClaim{Allocations: inverseAmounts(was.Allocations, is.Allocations)}
 	part := consumerPart(was, is)
 	switch {
 	case !exists:
 		part = wholeConsumer(was)
 		fallthrough
 	case existed:
-		made.ProjectID, made.UserID, made.Type = part.ProjectID, part.UserID, part.Type
+		claim.ProjectID, claim.UserID, claim.Type = part.ProjectID, part.UserID, part.Type
 	}
 	if exists {
-		made.Generation = &is.Generation
+		claim.Generation = &is.Generation
 	}
-	return made
+	return claim
 }
 
 // inverseRecords returns the inventories that differ as they were, and nil for those that did not exist.

@@ -116,23 +116,23 @@ func (o *operations) reshapePatch(ctx context.Context, _ *none, body *ReshapePat
 			},
 		}).Translate(err)
 	}
-	made := ReshapedGenerations{Inventories: jsonbody.Ordered[ReshapedGeneration]{}, Allocations: jsonbody.Ordered[*ReshapedConsumerGeneration]{}}
-	for _, one := range result.Providers {
-		made.Inventories = append(made.Inventories, jsonbody.Entry[ReshapedGeneration]{Key: one.Provider.String(), Value: ReshapedGeneration{one.Generation}})
+	generations := ReshapedGenerations{Inventories: jsonbody.Ordered[ReshapedGeneration]{}, Allocations: jsonbody.Ordered[*ReshapedConsumerGeneration]{}}
+	for _, provider := range result.Providers {
+		generations.Inventories = append(generations.Inventories, jsonbody.Entry[ReshapedGeneration]{Key: provider.Provider.String(), Value: ReshapedGeneration{provider.Generation}})
 	}
-	for _, one := range result.Consumers {
-		entry := jsonbody.Entry[*ReshapedConsumerGeneration]{Key: one.Consumer.String()}
-		if one.Generation != nil {
-			entry.Value = &ReshapedConsumerGeneration{*one.Generation}
+	for _, consumer := range result.Consumers {
+		entry := jsonbody.Entry[*ReshapedConsumerGeneration]{Key: consumer.Consumer.String()}
+		if consumer.Generation != nil {
+			entry.Value = &ReshapedConsumerGeneration{*consumer.Generation}
 		}
-		made.Allocations = append(made.Allocations, entry)
+		generations.Allocations = append(generations.Allocations, entry)
 	}
-	return answer(ctx, made, writtenAt(ctx)), nil
+	return answer(ctx, generations, writtenAt(ctx)), nil
 }
 
 // inventories converts the patches of inventories.
 func (p *ReshapePatch) inventories() ([]store.PatchedInventories, sentUUIDs, error) {
-	made, sent := []store.PatchedInventories{}, sentUUIDs{}
+	result, sent := []store.PatchedInventories{}, sentUUIDs{}
 	for _, entry := range p.Inventories.Ordered {
 		id, ok := uuidlike.Parse(entry.Key)
 		if !ok {
@@ -143,16 +143,16 @@ func (p *ReshapePatch) inventories() ([]store.PatchedInventories, sentUUIDs, err
 		}
 		sent[id.String()] = entry.Key
 		patch := entry.Value.Inventories.toStore()
-		made = append(made, store.PatchedInventories{
+		result = append(result, store.PatchedInventories{
 			Provider: id, Generation: generationOf(entry.Value.Generation), Changed: patch.Changed, Removed: patch.Removed,
 		})
 	}
-	return made, sent, nil
+	return result, sent, nil
 }
 
 // consumers converts the patches of consumers.
 func (p *ReshapePatch) consumers() ([]store.PatchedConsumer, sentUUIDs, error) {
-	made, sent, seen := []store.PatchedConsumer{}, sentUUIDs{}, map[uuid.UUID]bool{}
+	result, sent, seen := []store.PatchedConsumer{}, sentUUIDs{}, map[uuid.UUID]bool{}
 	for _, entry := range p.Allocations.Ordered {
 		id, ok := uuidlike.Parse(entry.Key)
 		switch {
@@ -163,7 +163,7 @@ func (p *ReshapePatch) consumers() ([]store.PatchedConsumer, sentUUIDs, error) {
 		}
 		seen[id] = true
 		if entry.Value.value == nil {
-			made = append(made, store.PatchedConsumer{AllocationPatch: store.AllocationPatch{Consumer: id}, Removed: true})
+			result = append(result, store.PatchedConsumer{AllocationPatch: store.AllocationPatch{Consumer: id}, Removed: true})
 			continue
 		}
 		given := entry.Value.value.Generation
@@ -171,12 +171,12 @@ func (p *ReshapePatch) consumers() ([]store.PatchedConsumer, sentUUIDs, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		made = append(made, store.PatchedConsumer{AllocationPatch: patch, IsNew: given.isSent && given.value == nil})
+		result = append(result, store.PatchedConsumer{AllocationPatch: patch, IsNew: given.isSent && given.value == nil})
 		for canonical, text := range spelled {
 			sent[canonical] = text
 		}
 	}
-	return made, sent, nil
+	return result, sent, nil
 }
 
 // recordReshapePatch adds the generations of providers and consumers to the audit record.
@@ -185,10 +185,10 @@ func recordReshapePatch(
 	result *store.ReshapeResult, err error,
 ) {
 	record, sent := auditlog.From(ctx), map[uuid.UUID]*int64{}
-	for _, one := range inventories {
-		sent[one.Provider] = one.Generation
+	for _, inventory := range inventories {
+		sent[inventory.Provider] = inventory.Generation
 		if err != nil {
-			record.Provider(auditlog.Generation{UUID: one.Provider, Sent: one.Generation})
+			record.Provider(auditlog.Generation{UUID: inventory.Provider, Sent: inventory.Generation})
 		}
 	}
 	for i := range consumers {
@@ -200,10 +200,10 @@ func recordReshapePatch(
 	if err != nil {
 		return
 	}
-	for _, one := range result.Providers {
-		record.Provider(auditlog.Generation{UUID: one.Provider, Before: sent[one.Provider], After: &one.Generation})
+	for _, provider := range result.Providers {
+		record.Provider(auditlog.Generation{UUID: provider.Provider, Before: sent[provider.Provider], After: &provider.Generation})
 	}
-	for _, one := range result.Consumers {
-		record.Consumer(auditlog.Generation{UUID: one.Consumer, Before: sent[one.Consumer], After: one.Generation, Removed: one.Generation == nil})
+	for _, consumer := range result.Consumers {
+		record.Consumer(auditlog.Generation{UUID: consumer.Consumer, Before: sent[consumer.Consumer], After: consumer.Generation, Removed: consumer.Generation == nil})
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 // stateChange returns the difference of two states: what exists in both without a difference is missing in it.
 func stateChange(before, after store.State) StateChange {
-	made := StateChange{
+	change := StateChange{
 		Providers: map[string]ProviderChange{}, Consumers: map[string]ConsumerChange{},
 		Classes: nameChanges(before.Classes, after.Classes), Traits: nameChanges(before.Traits, after.Traits),
 	}
@@ -21,12 +21,12 @@ func stateChange(before, after store.State) StateChange {
 		is, exists := after.Providers[id]
 		switch {
 		case !existed:
-			made.Providers[id.String()] = ProviderChange{After: stateOrNull[ProviderPart]{wholeProvider(is)}}
+			change.Providers[id.String()] = ProviderChange{After: stateOrNull[ProviderPart]{wholeProvider(is)}}
 		case !exists:
-			made.Providers[id.String()] = ProviderChange{Before: stateOrNull[ProviderPart]{wholeProvider(was)}}
+			change.Providers[id.String()] = ProviderChange{Before: stateOrNull[ProviderPart]{wholeProvider(was)}}
 		default:
 			if old, changed := providerPart(was, is), providerPart(is, was); !old.isEmpty() || !changed.isEmpty() {
-				made.Providers[id.String()] = ProviderChange{Before: stateOrNull[ProviderPart]{old}, After: stateOrNull[ProviderPart]{changed}}
+				change.Providers[id.String()] = ProviderChange{Before: stateOrNull[ProviderPart]{old}, After: stateOrNull[ProviderPart]{changed}}
 			}
 		}
 	}
@@ -35,16 +35,16 @@ func stateChange(before, after store.State) StateChange {
 		is, exists := after.Consumers[id]
 		switch {
 		case !existed:
-			made.Consumers[id.String()] = ConsumerChange{After: stateOrNull[ConsumerPart]{wholeConsumer(is)}}
+			change.Consumers[id.String()] = ConsumerChange{After: stateOrNull[ConsumerPart]{wholeConsumer(is)}}
 		case !exists:
-			made.Consumers[id.String()] = ConsumerChange{Before: stateOrNull[ConsumerPart]{wholeConsumer(was)}}
+			change.Consumers[id.String()] = ConsumerChange{Before: stateOrNull[ConsumerPart]{wholeConsumer(was)}}
 		default:
 			if old, changed := consumerPart(was, is), consumerPart(is, was); !old.isEmpty() || !changed.isEmpty() {
-				made.Consumers[id.String()] = ConsumerChange{Before: stateOrNull[ConsumerPart]{old}, After: stateOrNull[ConsumerPart]{changed}}
+				change.Consumers[id.String()] = ConsumerChange{Before: stateOrNull[ConsumerPart]{old}, After: stateOrNull[ConsumerPart]{changed}}
 			}
 		}
 	}
-	return made
+	return change
 }
 
 // isEmpty reports whether nothing changes.
@@ -53,9 +53,9 @@ func (c *StateChange) isEmpty() bool {
 }
 
 // either returns the keys of two maps.
-func either[V any](one, other map[uuid.UUID]V) map[uuid.UUID]struct{} {
+func either[V any](item, other map[uuid.UUID]V) map[uuid.UUID]struct{} {
 	keys := map[uuid.UUID]struct{}{}
-	for key := range one {
+	for key := range item {
 		keys[key] = struct{}{}
 	}
 	for key := range other {
@@ -93,37 +93,37 @@ func without[T cmp.Ordered](list, other []T) []T {
 
 // wholeProvider returns all members of a provider.
 func wholeProvider(of store.ProviderState) *ProviderPart {
-	made := &ProviderPart{
+	part := &ProviderPart{
 		Name: &of.Name, Parent: &uuidOrNull{of.Parent}, Generation: &of.Generation, Inventories: map[string]Inventory{},
 		Usages: map[string]int64{}, Traits: append(namesChanged{}, of.Traits...), Aggregates: append(uuids{}, of.Aggregates...),
 	}
-	maps.Copy(made.Usages, of.Usages)
+	maps.Copy(part.Usages, of.Usages)
 	for class, record := range of.Inventories {
-		made.Inventories[class] = inventoryOf(record)
+		part.Inventories[class] = inventoryOf(record)
 	}
-	return made
+	return part
 }
 
 // providerPart returns the members of a provider that differ from another state of it.
 func providerPart(of, other store.ProviderState) *ProviderPart {
-	made := &ProviderPart{Generation: differing(of.Generation, other.Generation), Name: differing(of.Name, other.Name)}
+	part := &ProviderPart{Generation: differing(of.Generation, other.Generation), Name: differing(of.Name, other.Name)}
 	if !isSame(of.Parent, other.Parent) {
-		made.Parent = &uuidOrNull{of.Parent}
+		part.Parent = &uuidOrNull{of.Parent}
 	}
 	for class, record := range differences(of.Inventories, other.Inventories) {
-		if made.Inventories == nil {
-			made.Inventories = map[string]Inventory{}
+		if part.Inventories == nil {
+			part.Inventories = map[string]Inventory{}
 		}
-		made.Inventories[class] = inventoryOf(record)
+		part.Inventories[class] = inventoryOf(record)
 	}
-	made.Usages = differences(of.Usages, other.Usages)
-	made.Traits = without(of.Traits, other.Traits)
+	part.Usages = differences(of.Usages, other.Usages)
+	part.Traits = without(of.Traits, other.Traits)
 	for _, aggregate := range of.Aggregates {
 		if !slices.Contains(other.Aggregates, aggregate) {
-			made.Aggregates = append(made.Aggregates, aggregate)
+			part.Aggregates = append(part.Aggregates, aggregate)
 		}
 	}
-	return made
+	return part
 }
 
 func (p *ProviderPart) isEmpty() bool {
@@ -133,32 +133,32 @@ func (p *ProviderPart) isEmpty() bool {
 
 // wholeConsumer returns all members of a consumer.
 func wholeConsumer(of store.ConsumerState) *ConsumerPart {
-	made := &ConsumerPart{
+	part := &ConsumerPart{
 		Generation: &of.Generation, ProjectID: &of.ProjectID, UserID: &of.UserID, Type: new(string),
 		Allocations: map[string]AllocationsPart{},
 	}
-	*made.Type = typeName(of.Type)
+	*part.Type = typeName(of.Type)
 	for provider, amounts := range of.Allocations {
-		made.Allocations[provider.String()] = AllocationsPart{Resources: amounts}
+		part.Allocations[provider.String()] = AllocationsPart{Resources: amounts}
 	}
-	return made
+	return part
 }
 
 // consumerPart returns the members of a consumer that differ from another state of it.
 func consumerPart(of, other store.ConsumerState) *ConsumerPart {
-	made := &ConsumerPart{
+	part := &ConsumerPart{
 		Generation: differing(of.Generation, other.Generation), ProjectID: differing(of.ProjectID, other.ProjectID),
 		UserID: differing(of.UserID, other.UserID), Type: differing(typeName(of.Type), typeName(other.Type)),
 	}
 	for provider, amounts := range of.Allocations {
 		if changed := differences(amounts, other.Allocations[provider]); changed != nil {
-			if made.Allocations == nil {
-				made.Allocations = map[string]AllocationsPart{}
+			if part.Allocations == nil {
+				part.Allocations = map[string]AllocationsPart{}
 			}
-			made.Allocations[provider.String()] = AllocationsPart{Resources: changed}
+			part.Allocations[provider.String()] = AllocationsPart{Resources: changed}
 		}
 	}
-	return made
+	return part
 }
 
 func (p *ConsumerPart) isEmpty() bool {
@@ -181,8 +181,8 @@ func differing[T comparable](value, other T) *T {
 	return &value
 }
 
-func isSame(one, other *uuid.UUID) bool {
-	return one == other || one != nil && other != nil && *one == *other
+func isSame(id, other *uuid.UUID) bool {
+	return id == other || id != nil && other != nil && *id == *other
 }
 
 // differences returns the members of a map that another does not have, or has with another value; nil for none.

@@ -53,7 +53,7 @@ type traitPath struct {
 var traitListSchema = querystring.MustSchema(querystring.Param{Name: "name"}, querystring.Param{Name: "associated"})
 
 func (o *operations) traitOperations() []*route.Operation {
-	const all, one = "/traits", "/traits/{name}"
+	const all, single = "/traits", "/traits/{name}"
 	params := func(microversion.Version) []*huma.Param {
 		return []*huma.Param{
 			{Name: "name", In: "query", Schema: &huma.Schema{Type: huma.TypeString}, Example: "startswith:CUSTOM_",
@@ -69,16 +69,16 @@ func (o *operations) traitOperations() []*route.Operation {
 		Fails:    []route.Failure{invalidQuery, invalidNameFilter, invalidAssociated},
 		Variants: []route.Variant{route.From(v(6), o.traitList, route.Query(params), list)},
 	}, {
-		ID: "trait-show", Method: http.MethodGet, Path: one, Tag: tagTraits, Rule: policy.TraitsShow,
+		ID: "trait-show", Method: http.MethodGet, Path: single, Tag: tagTraits, Rule: policy.TraitsShow,
 		Summary: "Check whether a trait exists", Checks: only, Fails: []route.Failure{traitNotFound},
 		Variants: []route.Variant{route.From(v(6), o.traitShow)},
 	}, {
-		ID: "trait-ensure", Method: http.MethodPut, Path: one, Tag: tagTraits, Rule: policy.TraitsUpdate,
+		ID: "trait-ensure", Method: http.MethodPut, Path: single, Tag: tagTraits, Rule: policy.TraitsUpdate,
 		Summary: "Create a custom trait unless it exists", Checks: only, Fails: []route.Failure{invalidTraitName},
 		Variants: []route.Variant{route.From(v(6), o.traitEnsure,
 			route.Status(http.StatusCreated), route.SecondStatus("204", "The trait existed."))},
 	}, {
-		ID: "trait-delete", Method: http.MethodDelete, Path: one, Tag: tagTraits, Rule: policy.TraitsDelete,
+		ID: "trait-delete", Method: http.MethodDelete, Path: single, Tag: tagTraits, Rule: policy.TraitsDelete,
 		Summary: "Delete a custom trait", Checks: only,
 		Fails:    []route.Failure{traitNotFound, traitNotDeleted, traitInUse},
 		Variants: []route.Variant{route.From(v(6), o.traitDelete)},
@@ -155,11 +155,11 @@ func traitFilter(values querystring.Values) (filter store.TraitFilter, err error
 }
 
 func namesOf(found []store.Named) Traits {
-	made := Traits{Traits: make([]string, 0, len(found))}
+	traits := Traits{Traits: make([]string, 0, len(found))}
 	for _, trait := range found {
-		made.Traits = append(made.Traits, trait.Name)
+		traits.Traits = append(traits.Traits, trait.Name)
 	}
-	return made
+	return traits
 }
 
 // customTrait matches the names of custom traits.
@@ -189,9 +189,9 @@ func (o *operations) traitEnsure(ctx context.Context, in *traitPath) (*ensured, 
 	if err != nil {
 		return nil, err
 	}
-	made := &ensured{Status: ensuredStatus(created), Location: location(ctx, "/traits/"+in.Name)}
-	made.LastModified, made.CacheControl = cacheHeaders(ctx, &at)
-	return made, nil
+	result := &ensured{Status: ensuredStatus(created), Location: location(ctx, "/traits/"+in.Name)}
+	result.LastModified, result.CacheControl = cacheHeaders(ctx, &at)
+	return result, nil
 }
 
 // noBody is a response with headers only.
@@ -205,9 +205,9 @@ func (o *operations) traitShow(ctx context.Context, in *traitPath) (*noBody, err
 	if err != nil {
 		return nil, traitFaults(in).Translate(err)
 	}
-	made := &noBody{}
-	made.LastModified, made.CacheControl = cacheHeaders(ctx, &created)
-	return made, nil
+	body := &noBody{}
+	body.LastModified, body.CacheControl = cacheHeaders(ctx, &created)
+	return body, nil
 }
 
 func (o *operations) traitDelete(ctx context.Context, in *traitPath) (*empty, error) {

@@ -77,9 +77,9 @@ func (c TreeConsumer) claim() (store.Claim, sentUUIDs, error) {
 			Key: entry.Key, Value: ClaimedOfProvider{Resources: entry.Value.Resources},
 		})
 	}
-	made, sent, err := claimOf(allocations, c.Owner)
-	made.Generation, made.Type = c.Generation.value, c.Type
-	return made, sent, err
+	result, sent, err := claimOf(allocations, c.Owner)
+	result.Generation, result.Type = c.Generation.value, c.Type
+	return result, sent, err
 }
 
 // TreeReplace is the request for the new state of providers of one tree.
@@ -151,18 +151,18 @@ func (o *operations) treeReplace(ctx context.Context, in *providerPath, body *Tr
 
 // treeChanged converts the result to the wire type.
 func treeChanged(result *store.TreeResult) TreeChanged {
-	made := TreeChanged{Providers: jsonbody.Ordered[TreeProviderChanged]{}, Consumers: jsonbody.Ordered[TreeConsumerChanged]{}}
-	for _, one := range result.Providers {
-		made.Providers = append(made.Providers, jsonbody.Entry[TreeProviderChanged]{Key: one.Provider.String(), Value: TreeProviderChanged{
-			Change: one.Change, Generation: one.Generation, Changed: one.Changed,
+	output := TreeChanged{Providers: jsonbody.Ordered[TreeProviderChanged]{}, Consumers: jsonbody.Ordered[TreeConsumerChanged]{}}
+	for _, provider := range result.Providers {
+		output.Providers = append(output.Providers, jsonbody.Entry[TreeProviderChanged]{Key: provider.Provider.String(), Value: TreeProviderChanged{
+			Change: provider.Change, Generation: provider.Generation, Changed: provider.Changed,
 		}})
 	}
-	for _, one := range result.Consumers {
-		made.Consumers = append(made.Consumers, jsonbody.Entry[TreeConsumerChanged]{Key: one.Consumer.String(), Value: TreeConsumerChanged{
-			Change: one.Change, Generation: one.Generation,
+	for _, consumer := range result.Consumers {
+		output.Consumers = append(output.Consumers, jsonbody.Entry[TreeConsumerChanged]{Key: consumer.Consumer.String(), Value: TreeConsumerChanged{
+			Change: consumer.Change, Generation: consumer.Generation,
 		}})
 	}
-	return made
+	return output
 }
 
 // recordTree adds the generations of providers and consumers to the audit record. A generation before the write is that
@@ -182,10 +182,10 @@ func recordTree(ctx context.Context, tree *store.Tree, result *store.TreeResult,
 		recordClaims(ctx, tree.Claims, true, err)
 		return
 	}
-	for _, one := range result.Providers {
-		record.Provider(auditlog.Generation{UUID: one.Provider, After: one.Generation, Removed: one.Change == store.TreeDeleted})
+	for _, provider := range result.Providers {
+		record.Provider(auditlog.Generation{UUID: provider.Provider, After: provider.Generation, Removed: provider.Change == store.TreeDeleted})
 	}
-	for _, one := range result.Consumers {
-		record.Consumer(auditlog.Generation{UUID: one.Consumer, After: one.Generation, Removed: one.Change == store.TreeDeleted})
+	for _, consumer := range result.Consumers {
+		record.Consumer(auditlog.Generation{UUID: consumer.Consumer, After: consumer.Generation, Removed: consumer.Change == store.TreeDeleted})
 	}
 }

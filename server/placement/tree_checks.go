@@ -64,11 +64,11 @@ func (t *TreeReplace) toStore(in *providerPath) (tree store.Tree, sent sentUUIDs
 		return tree, nil, err
 	}
 	for i := range tree.Providers {
-		one := &tree.Providers[i]
+		provider := &tree.Providers[i]
 		switch {
-		case one.UUID == root && one.Parent != nil:
+		case provider.UUID == root && provider.Parent != nil:
 			return tree, nil, treeRootWrong.Of(in.UUID, t.Providers[i].UUID, "not ")
-		case one.UUID != root && one.Parent == nil:
+		case provider.UUID != root && provider.Parent == nil:
 			return tree, nil, treeRootWrong.Of(in.UUID, t.Providers[i].UUID, "")
 		}
 	}
@@ -88,7 +88,7 @@ func (t *TreeReplace) toStore(in *providerPath) (tree store.Tree, sent sentUUIDs
 
 // providers converts the listed providers. It adds all of them to named.
 func (t *TreeReplace) providers(named sentUUIDs) ([]store.TreeProvider, error) {
-	made := make([]store.TreeProvider, 0, len(t.Providers))
+	result := make([]store.TreeProvider, 0, len(t.Providers))
 	for i := range t.Providers {
 		from := &t.Providers[i]
 		id, ok := uuidlike.Parse(from.UUID)
@@ -109,14 +109,14 @@ func (t *TreeReplace) providers(named sentUUIDs) ([]store.TreeProvider, error) {
 		if from.Aggregates != nil {
 			to.Aggregates = append([]uuid.UUID{}, *from.Aggregates...)
 		}
-		made = append(made, to)
+		result = append(result, to)
 	}
-	return made, nil
+	return result, nil
 }
 
 // deleted converts the providers to delete. It adds all of them to named.
 func (t *TreeReplace) deleted(named sentUUIDs) ([]store.DeletedProvider, error) {
-	var made []store.DeletedProvider
+	var providers []store.DeletedProvider
 	for _, entry := range t.Deleted.Ordered {
 		id, ok := uuidlike.Parse(entry.Key)
 		if !ok {
@@ -126,9 +126,9 @@ func (t *TreeReplace) deleted(named sentUUIDs) ([]store.DeletedProvider, error) 
 			return nil, treeNamedTwice.Of(entry.Key)
 		}
 		named[id.String()] = entry.Key
-		made = append(made, store.DeletedProvider{UUID: id, Generation: int64(entry.Value.Generation)})
+		providers = append(providers, store.DeletedProvider{UUID: id, Generation: int64(entry.Value.Generation)})
 	}
-	return made, nil
+	return providers, nil
 }
 
 // parentCycle returns the providers of the first cycle of parents, beginning with the one that is listed first; nil:

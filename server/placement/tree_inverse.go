@@ -49,26 +49,26 @@ func treeInverse(before, after store.State) (body any, reason string) {
 	if reason := irreversibleReason(before, after); reason != "" {
 		return nil, reason
 	}
-	made := inverseTree{
+	tree := inverseTree{
 		Providers: inverseProviders(before.Providers, after.Providers),
 		Deleted:   map[string]inverseDeletion{}, Consumers: map[string]inverseTreeConsumer{},
 	}
 	for id, is := range after.Providers {
 		if _, existed := before.Providers[id]; !existed {
-			made.Deleted[id.String()] = inverseDeletion{is.Generation}
+			tree.Deleted[id.String()] = inverseDeletion{is.Generation}
 		}
 	}
 	for id := range either(before.Consumers, after.Consumers) {
 		was, existed := before.Consumers[id]
 		is, exists := after.Consumers[id]
 		if existed != exists || !consumerPart(was, is).isEmpty() || !consumerPart(is, was).isEmpty() {
-			made.Consumers[id.String()] = inverseTreeConsumerOf(was, is, existed, exists)
+			tree.Consumers[id.String()] = inverseTreeConsumerOf(was, is, existed, exists)
 		}
 	}
-	if len(made.Providers)+len(made.Deleted)+len(made.Consumers) == 0 {
+	if len(tree.Providers)+len(tree.Deleted)+len(tree.Consumers) == 0 {
 		return nil, ""
 	}
-	return made, ""
+	return tree, ""
 }
 
 // inverseProviders returns the providers of which more than the usage changed, each after its parent. The allocations
@@ -77,22 +77,22 @@ func inverseProviders(before, after map[uuid.UUID]store.ProviderState) []inverse
 	found := []inverseProvider{}
 	for id, was := range before {
 		is, exists := after[id]
-		made := inverseProvider{UUID: id, Name: was.Name, Parent: was.Parent}
+		provider := inverseProvider{UUID: id, Name: was.Name, Parent: was.Parent}
 		if exists {
-			made.Generation = &is.Generation
+			provider.Generation = &is.Generation
 		}
 		part := wholeProvider(was)
 		if !exists || !maps.Equal(was.Inventories, is.Inventories) {
-			made.Inventories = part.Inventories
+			provider.Inventories = part.Inventories
 		}
 		if !exists || !slices.Equal(was.Traits, is.Traits) {
-			made.Traits = part.Traits
+			provider.Traits = part.Traits
 		}
 		if !exists || !slices.Equal(was.Aggregates, is.Aggregates) {
-			made.Aggregates = part.Aggregates
+			provider.Aggregates = part.Aggregates
 		}
-		if made.Inventories != nil || made.Traits != nil || made.Aggregates != nil || was.Name != is.Name || !isSame(was.Parent, is.Parent) {
-			found = append(found, made)
+		if provider.Inventories != nil || provider.Traits != nil || provider.Aggregates != nil || was.Name != is.Name || !isSame(was.Parent, is.Parent) {
+			found = append(found, provider)
 		}
 	}
 	slices.SortFunc(found, func(a, b inverseProvider) int {
@@ -115,14 +115,14 @@ func inverseTreeConsumerOf(was, is store.ConsumerState, existed, exists bool) in
 	if !existed {
 		of = is
 	}
-	made := inverseTreeConsumer{
+	consumer := inverseTreeConsumer{
 		Allocations: map[string]AllocationsPart{}, ProjectID: of.ProjectID, UserID: of.UserID, Type: of.Type,
 	}
 	for provider, amounts := range was.Allocations {
-		made.Allocations[provider.String()] = AllocationsPart{Resources: amounts}
+		consumer.Allocations[provider.String()] = AllocationsPart{Resources: amounts}
 	}
 	if exists {
-		made.Generation = &is.Generation
+		consumer.Generation = &is.Generation
 	}
-	return made
+	return consumer
 }

@@ -143,14 +143,14 @@ func (o *operations) treeShow(ctx context.Context, in *providerPath) (*streamed,
 	case tree.ConsumersExceeded:
 		return nil, tooManyConsumers.Of(maxTreeConsumers, "", in.UUID)
 	}
-	made := &streamed{Body: func(to huma.Context) {
+	result := &streamed{Body: func(to huma.Context) {
 		to.SetHeader("Content-Type", "application/json")
 		if err := parts.write(to.BodyWriter(), &tree); err != nil {
 			route.Fail(to, err)
 		}
 	}}
-	made.LastModified, made.CacheControl = cacheHeaders(ctx, now())
-	return made, nil
+	result.LastModified, result.CacheControl = cacheHeaders(ctx, now())
+	return result, nil
 }
 
 // write encodes a TreeShown one provider and one consumer at a time, so that its JSON is never in memory as a whole.
@@ -220,31 +220,31 @@ func writeJSON(w io.Writer, before string, value any) error {
 
 // provider returns the wire form of a provider, with the parts.
 func (p treePartSet) provider(from *store.ShownProvider) TreeShownProvider {
-	made := TreeShownProvider{UUID: from.UUID, Name: from.Name, Generation: from.Generation, Parent: from.Parent, Root: from.Root}
+	result := TreeShownProvider{UUID: from.UUID, Name: from.Name, Generation: from.Generation, Parent: from.Parent, Root: from.Root}
 	if p.inventories {
-		made.Inventories = &jsonbody.Ordered[Inventory]{}
+		result.Inventories = &jsonbody.Ordered[Inventory]{}
 	}
 	if p.usages {
-		made.Usages = &amounts{}
+		result.Usages = &amounts{}
 	}
 	for i := range from.Inventories {
 		record := &from.Inventories[i]
 		if p.inventories {
-			*made.Inventories = append(*made.Inventories, jsonbody.Entry[Inventory]{Key: record.Class, Value: toWire(*record)})
+			*result.Inventories = append(*result.Inventories, jsonbody.Entry[Inventory]{Key: record.Class, Value: toWire(*record)})
 		}
 		if p.usages {
-			*made.Usages = append(*made.Usages, jsonbody.Entry[int64]{Key: record.Class, Value: record.Used})
+			*result.Usages = append(*result.Usages, jsonbody.Entry[int64]{Key: record.Class, Value: record.Used})
 		}
 	}
 	if p.traits {
-		made.Traits = &[]string{}
-		*made.Traits = append(*made.Traits, from.Traits...)
+		result.Traits = &[]string{}
+		*result.Traits = append(*result.Traits, from.Traits...)
 	}
 	if p.aggregates {
-		made.Aggregates = &uuids{}
-		*made.Aggregates = append(*made.Aggregates, from.Aggregates...)
+		result.Aggregates = &uuids{}
+		*result.Aggregates = append(*result.Aggregates, from.Aggregates...)
 	}
-	return made
+	return result
 }
 
 func treeShownConsumer(from *store.ConsumerRecord) TreeShownConsumer {

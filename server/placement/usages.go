@@ -104,11 +104,11 @@ func (o *operations) providerUsageList(ctx context.Context, in *providerPath) (*
 	if err != nil {
 		return nil, route.RuleFaults{store.ProviderNotFound: providerNotFoundRepeated.Fixed(in.UUID)}.Translate(err)
 	}
-	made := ProviderUsages{Generation: found.Generation}
+	usages := ProviderUsages{Generation: found.Generation}
 	for _, record := range found.Records {
-		made.Usages = append(made.Usages, jsonbody.Entry[int64]{Key: record.Class, Value: record.Used})
+		usages.Usages = append(usages.Usages, jsonbody.Entry[int64]{Key: record.Class, Value: record.Used})
 	}
-	return answer(ctx, made, now()), nil
+	return answer(ctx, usages, now()), nil
 }
 
 var usageSchemaV9, usageSchemaV38 = querystring.MustSchema(usageParams(v(9))...), querystring.MustSchema(usageParams(v(38))...)
@@ -136,11 +136,11 @@ func (o *operations) usageListV9(ctx context.Context, _ *none) (*cached[UsagesV9
 	if err != nil {
 		return nil, err
 	}
-	var made UsagesV9
+	var usages UsagesV9
 	for _, usage := range found {
-		made.Usages = append(made.Usages, jsonbody.Entry[int64]{Key: usage.Class, Value: usage.Used})
+		usages.Usages = append(usages.Usages, jsonbody.Entry[int64]{Key: usage.Class, Value: usage.Used})
 	}
-	return answer(ctx, made, now()), nil
+	return answer(ctx, usages, now()), nil
 }
 
 func (o *operations) usageListV38(ctx context.Context, _ *none) (*cached[UsagesV38], error) {
@@ -156,16 +156,16 @@ func (o *operations) usageListV38(ctx context.Context, _ *none) (*cached[UsagesV
 	if err != nil {
 		return nil, err
 	}
-	var made UsagesV38
+	var usages UsagesV38
 	for i, usage := range found {
 		if i == 0 || found[i-1].ConsumerType != usage.ConsumerType {
-			made.Usages = append(made.Usages, jsonbody.Entry[amounts]{
+			usages.Usages = append(usages.Usages, jsonbody.Entry[amounts]{
 				Key:   usage.ConsumerType,
 				Value: amounts{{Key: "consumer_count", Value: usage.ConsumerCount}},
 			})
 		}
-		group := &made.Usages[len(made.Usages)-1].Value
+		group := &usages.Usages[len(usages.Usages)-1].Value
 		*group = append(*group, jsonbody.Entry[int64]{Key: usage.Class, Value: usage.Used})
 	}
-	return answer(ctx, made, now()), nil
+	return answer(ctx, usages, now()), nil
 }

@@ -96,8 +96,8 @@ func readAnomalies(ctx context.Context, tx pgx.Tx, file io.Writer) ([]Anomaly, e
 		return nil, err
 	}
 	counts := map[string]int64{}
-	for _, one := range counted {
-		counts[one.Kind] = one.Number
+	for _, row := range counted {
+		counts[row.Kind] = row.Number
 	}
 	found := []Anomaly{}
 	places := map[string]int{}
@@ -117,14 +117,14 @@ func readAnomalies(ctx context.Context, tx pgx.Tx, file io.Writer) ([]Anomaly, e
 		most = 1 << 62
 	}
 	err = stream(ctx, tx, db.ImportAnomalyList, func(r db.ImportAnomalyListRow) error {
-		one := &found[places[r.Kind]]
-		if len(one.Examples) < examples {
-			one.Examples = append(one.Examples, r.SourceRow)
+		anomaly := &found[places[r.Kind]]
+		if len(anomaly.Examples) < examples {
+			anomaly.Examples = append(anomaly.Examples, r.SourceRow)
 		}
 		if file == nil {
 			return nil
 		}
-		return json.NewEncoder(file).Encode(map[string]any{"kind": r.Kind, "action": one.Action, "row": r.SourceRow})
+		return json.NewEncoder(file).Encode(map[string]any{"kind": r.Kind, "action": anomaly.Action, "row": r.SourceRow})
 	}, most)
 	return found, err
 }

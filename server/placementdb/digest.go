@@ -115,9 +115,9 @@ func (d digests) of(name string) *digest {
 func (d digests) texts(began time.Time) map[string]string {
 	kept := map[string]string{"began_at": began.Format(time.RFC3339Nano)}
 	for _, name := range digestNames {
-		one := d.of(name)
+		digest := d.of(name)
 		if name != "traits" && name != "resource_classes" {
-			kept[name] = one.String()
+			kept[name] = digest.String()
 		}
 	}
 	return kept

@@ -49,9 +49,9 @@ func Export(ctx context.Context, options ExportOptions) (report *Report, err err
 // reportUnsupported reports the rows for which OpenStack Placement has no table.
 func (r *Report) reportUnsupported(ctx context.Context, tx pgx.Tx) error {
 	counted, err := queries.ExportUnsupported(ctx, tx)
-	for _, one := range counted {
+	for _, row := range counted {
 		r.Anomalies = append(r.Anomalies, Anomaly{
-			Kind: one.Name, Count: one.Number, Loses: true, Examples: []json.RawMessage{},
+			Kind: row.Name, Count: row.Number, Loses: true, Examples: []json.RawMessage{},
 			Description: "rows of the Bare Metal API, for which OpenStack Placement has no table", Action: "skipped",
 		})
 	}

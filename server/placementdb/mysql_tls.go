@@ -57,8 +57,8 @@ func mysqlTLS(host string, options url.Values) (name string, err error) {
 // name is empty.
 func verifyChain(state tls.ConnectionState, trusted *x509.CertPool, name string) error {
 	between := x509.NewCertPool()
-	for _, one := range state.PeerCertificates[1:] {
-		between.AddCert(one)
+	for _, certificate := range state.PeerCertificates[1:] {
+		between.AddCert(certificate)
 	}
 	_, err := state.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: trusted, Intermediates: between, DNSName: name})
 	return err

@@ -162,9 +162,9 @@ func (v *summarizer) put(table string, cells ...any) {
 
 // first returns the first time that is not nil; nil means the time of the import.
 func first(times ...*time.Time) *time.Time {
-	for _, one := range times {
-		if one != nil {
-			return one
+	for _, at := range times {
+		if at != nil {
+			return at
 		}
 	}
 	return nil
@@ -192,74 +192,74 @@ func (v *summarizer) aggregate(read row) {
 }
 
 func (v *summarizer) provider(read row) {
-	one := &provider{
+	item := &provider{
 		id: read[0].(int64), uuid: read[1].(*id).uuid, name: read[2].(*string), parent: read[5].(*int64),
 		created: read[6].(*time.Time), modified: read[7].(*time.Time),
 	}
 	if generation := read[3].(*int64); generation != nil {
-		one.generation = *generation
+		item.generation = *generation
 	}
-	v.providers[one.id] = one
+	v.providers[item.id] = item
 }
 
 // treeRows computes the parent and root of every provider: a parent that does not exist is dropped, and a
 // cycle is cut at its lowest id.
 func (v *summarizer) treeRows() {
 	called := map[string]bool{}
-	for _, one := range v.providers {
-		if one.parent != nil {
-			one.above = v.providers[*one.parent]
+	for _, provider := range v.providers {
+		if provider.parent != nil {
+			provider.above = v.providers[*provider.parent]
 		}
-		if one.name != nil {
-			called[*one.name] = true
+		if provider.name != nil {
+			called[*provider.name] = true
 		}
 	}
-	for _, one := range slices.SortedFunc(maps.Values(v.providers), func(a, b *provider) int { return cmp.Compare(a.id, b.id) }) {
+	for _, item := range slices.SortedFunc(maps.Values(v.providers), func(a, b *provider) int { return cmp.Compare(a.id, b.id) }) {
 		// The provider with the lowest id of a cycle comes first; removing its parent breaks the cycle.
-		for up, steps := one.above, 0; up != nil && steps <= len(v.providers); up, steps = up.above, steps+1 {
-			if up == one {
-				one.above = nil
+		for up, steps := item.above, 0; up != nil && steps <= len(v.providers); up, steps = up.above, steps+1 {
+			if up == item {
+				item.above = nil
 				break
 			}
 		}
 	}
-	for _, one := range v.providers {
-		root := one
+	for _, provider := range v.providers {
+		root := provider
 		for root.above != nil {
 			root = root.above
 		}
-		name := one.uuid.String()
+		name := provider.uuid.String()
 		switch {
-		case one.name != nil:
-			name = *one.name
+		case provider.name != nil:
+			name = *provider.name
 		case called[name]:
-			name = fmt.Sprintf("%s %d", name, one.id)
+			name = fmt.Sprintf("%s %d", name, provider.id)
 		}
 		var parent *uuid.UUID
-		if one.above != nil {
-			parent = &one.above.uuid
+		if provider.above != nil {
+			parent = &provider.above.uuid
 		}
-		v.put("resource_providers", one.uuid, name, one.generation, root.uuid, parent, first(one.created, one.modified), one.modified)
+		v.put("resource_providers", provider.uuid, name, provider.generation, root.uuid, parent, first(provider.created, provider.modified), provider.modified)
 	}
 }
 
 func (v *summarizer) providerTrait(read row) {
-	one, name := v.providers[read[0].(int64)], v.traits[read[1].(int64)]
-	if one != nil && name != "" {
-		v.put("provider_traits", one.uuid, name)
+	provider, name := v.providers[read[0].(int64)], v.traits[read[1].(int64)]
+	if provider != nil && name != "" {
+		v.put("provider_traits", provider.uuid, name)
 	}
 }
 
 func (v *summarizer) providerAggregate(read row) {
-	one := v.providers[read[0].(int64)]
+	provider := v.providers[read[0].(int64)]
 	group, known := v.groups[read[1].(int64)]
-	if one == nil || !known {
+	if provider == nil || !known {
 		return
 	}
-	hash := hashOf(one.uuid, group)
+	hash := hashOf(provider.uuid, group)
 	if !v.links[hash] {
 		v.links[hash] = true
-		v.put("provider_aggregates", one.uuid, group)
+		v.put("provider_aggregates", provider.uuid, group)
 	}
 }
 
@@ -268,11 +268,11 @@ func (v *summarizer) providerAggregate(read row) {
 const maxRatio = 3.40282e+38
 
 func (v *summarizer) inventory(read row) {
-	one, name := v.providers[read[1].(int64)], v.classes[read[2].(int64)]
-	if one == nil || name == "" {
+	provider, name := v.providers[read[1].(int64)], v.classes[read[2].(int64)]
+	if provider == nil || name == "" {
 		return
 	}
-	v.stock[[2]int64{one.id, read[2].(int64)}] = true
+	v.stock[[2]int64{provider.id, read[2].(int64)}] = true
 	within := func(place int, least int64) int64 {
 		return min(max(read[place].(int64), least), math.MaxInt32)
 	}
@@ -286,21 +286,21 @@ func (v *summarizer) inventory(read row) {
 	}
 	factor = min(max(factor, -maxRatio), maxRatio)
 	created, modified := read[9].(*time.Time), read[10].(*time.Time)
-	v.put("inventories", one.uuid, name, total, reserved, within(5, 1), within(6, 1), within(7, 1), factor,
+	v.put("inventories", provider.uuid, name, total, reserved, within(5, 1), within(6, 1), within(7, 1), factor,
 		first(created, modified), modified)
 }
 
 func (v *summarizer) allocation(read row) {
-	one, used := v.providers[read[1].(int64)], read[4].(int64)
+	provider, used := v.providers[read[1].(int64)], read[4].(int64)
 	v.used += used
 	if used < 1 || !v.stock[[2]int64{read[1].(int64), read[3].(int64)}] {
 		return
 	}
 	holder, class := read[2].(*id).uuid, v.classes[read[3].(int64)]
-	hash := hashOf(holder, one.uuid, class)
+	hash := hashOf(holder, provider.uuid, class)
 	v.allocations.add(hash)
 	v.expected.of("allocations").addTimes(hash, used)
-	v.expected.of(usageSums).amount(hashOf(one.uuid, class), used)
+	v.expected.of(usageSums).amount(hashOf(provider.uuid, class), used)
 	if last := len(v.holders) - 1; last < 0 || v.holders[last] != holder {
 		v.holders = append(v.holders, holder)
 	}

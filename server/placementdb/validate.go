@@ -72,12 +72,12 @@ func (i *importRun) validate(ctx context.Context, tx pgx.Tx) (err error) {
 		return err
 	}
 	var lost []string
-	for _, one := range i.report.Anomalies {
-		if one.Refused {
-			return refuse("%s (%s, %d times): %s", one.Description, one.Kind, one.Count, one.Action)
+	for _, anomaly := range i.report.Anomalies {
+		if anomaly.Refused {
+			return refuse("%s (%s, %d times): %s", anomaly.Description, anomaly.Kind, anomaly.Count, anomaly.Action)
 		}
-		if one.Loses {
-			lost = append(lost, fmt.Sprintf("%s (%d)", one.Kind, one.Count))
+		if anomaly.Loses {
+			lost = append(lost, fmt.Sprintf("%s (%d)", anomaly.Kind, anomaly.Count))
 		}
 	}
 	if i.Strict && len(lost) > 0 {

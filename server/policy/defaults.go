@@ -96,10 +96,10 @@ var defaults = append([]registered{
 
 // parsed returns the default as a tree.
 func (r *registered) parsed(enforceNewDefaults bool) *check {
-	made, _ := parseText(r.check)
+	result, _ := parseText(r.check)
 	if r.deprecated == "" || r.deprecated == r.check || enforceNewDefaults {
-		return made
+		return result
 	}
 	old, _ := parseText(r.deprecated)
-	return &check{op: opOr, parts: []*check{made, old}}
+	return &check{op: opOr, parts: []*check{result, old}}
 }

@@ -106,11 +106,11 @@ func parseJSON(file string, data []byte) ([]entry, error) {
 		if err := decoder.Decode(&value); err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", file, line, err)
 		}
-		one, err := newEntry(file, line, name.(string), value)
+		entry, err := newEntry(file, line, name.(string), value)
 		if err != nil {
 			return nil, err
 		}
-		entries = append(entries, one)
+		entries = append(entries, entry)
 	}
 	return entries, nil
 }
@@ -172,11 +172,11 @@ func (y *yamlFile) entries(node *yaml.Node, depth int) ([]entry, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s:%d: rule %q: %w", y.file, value.Line, key.Value, err)
 		}
-		one, err := newEntry(y.file, key.Line, key.Value, read)
+		entry, err := newEntry(y.file, key.Line, key.Value, read)
 		if err != nil {
 			return nil, err
 		}
-		own = append(own, one)
+		own = append(own, entry)
 	}
 	return append(merged, own...), nil
 }
@@ -221,11 +221,11 @@ func (y *yamlFile) value(node *yaml.Node, depth int) (any, error) {
 	case node.Kind == yaml.SequenceNode && depth < 2:
 		list := []any{}
 		for _, element := range node.Content {
-			one, err := y.value(element, depth+1)
+			item, err := y.value(element, depth+1)
 			if err != nil {
 				return nil, err
 			}
-			list = append(list, one)
+			list = append(list, item)
 		}
 		return list, nil
 	}

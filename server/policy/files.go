@@ -95,11 +95,11 @@ func lookInto(dir string) ([]seenFile, error) {
 		return nil, fmt.Errorf("read the directory of policy files: %w", err)
 	}
 	var seen []seenFile
-	for _, one := range found {
-		if strings.HasPrefix(one.Name(), ".") {
+	for _, entry := range found {
+		if strings.HasPrefix(entry.Name(), ".") {
 			continue
 		}
-		path := filepath.Join(dir, one.Name())
+		path := filepath.Join(dir, entry.Name())
 		info, err := os.Stat(path)
 		if err != nil {
 			return nil, fmt.Errorf("policy file: %w", err)

@@ -28,37 +28,37 @@ var pythonWords = []string{
 }
 
 // leftOperand parses the part before the colon.
-func (p *parser) leftOperand(made *check, left string, at int) {
+func (p *parser) leftOperand(result *check, left string, at int) {
 	switch {
 	case left == "True" || left == "False" || left == "None":
-		made.op, made.name = opLiteral, left
+		result.op, result.name = opLiteral, left
 	case plainText.MatchString(left):
-		made.op, made.name = opLiteral, left[1:len(left)-1]
+		result.op, result.name = opLiteral, left[1:len(left)-1]
 	case wholeNumber.MatchString(left):
-		made.op, made.name = opLiteral, decimal(left)
+		result.op, result.name = opLiteral, decimal(left)
 	case path.MatchString(left) && !hasPythonWord(left):
-		p.credential(made, left, at)
+		p.credential(result, left, at)
 	case formula.MatchString(left) && !hasPythonWord(left):
-		made.op = opNever
+		result.op = opNever
 		p.warn(at, "no caller has an attribute %s, so it never matches; %s", left, attributesHelp)
 	default:
-		made.op = opBroken
+		result.op = opBroken
 		p.warn(at, "%s is invalid before a colon, so it denies every caller that reaches it; write an attribute of the caller, 'text', "+
 			"a whole number, True, False or None", left)
 	}
 }
 
 // credential finds the attribute of the caller for a path.
-func (p *parser) credential(made *check, name string, at int) {
+func (p *parser) credential(result *check, name string, at int) {
 	first, _, deeper := strings.Cut(name, ".")
-	made.op, made.deeper = opCredential, deeper
+	result.op, result.deeper = opCredential, deeper
 	found := slices.Index(credentialNames, first)
 	if found < 0 {
-		made.op = opNever
+		result.op = opNever
 		p.warn(at, "no caller has an attribute %s, so it never matches; %s", first, attributesHelp)
 		return
 	}
-	if made.from = credential(found); deeper {
+	if result.from = credential(found); deeper {
 		p.warn(at, "%s has no parts, so it denies every caller that reaches it; %s", first, attributesHelp)
 	}
 }

@@ -47,15 +47,15 @@ func parseText(text string) (*check, []finding) {
 		p.warn(1, "%q alone is no check, so it denies every caller", text)
 		return &check{op: opBroken, text: strings.TrimFunc(text, isBlank)}, p.findings
 	}
-	made, ok := p.either()
+	result, ok := p.either()
 	if ok && len(p.tokens) > 0 {
 		p.unexpected("and, or, or the end")
 		ok = false
 	}
 	if !ok {
-		made = never
+		result = never
 	}
-	return made, p.findings
+	return result, p.findings
 }
 
 // parseLists parses the old form: a list of lists, an "or" of lists whose members are joined by "and".
@@ -171,21 +171,21 @@ func (p *parser) leaf(word token) *check {
 		p.warn(word.at, "%q has no colon, so it never matches; write role:%[1]s or rule:%[1]s", word.text)
 		return &check{op: opNever, text: word.text}
 	}
-	made := &check{text: word.text}
+	result := &check{text: word.text}
 	switch left {
 	case "http", "https":
 		p.refuse(word.at, "%s queries another server, which is not supported; express the condition with role:, rule: "+
 			"or an attribute of the caller, such as role:admin or project_id:%%(project_id)s", word.text)
-		made.op = opBroken
-		return made
+		result.op = opBroken
+		return result
 	case "rule":
-		made.op, made.name = opRule, right
-		return made
+		result.op, result.name = opRule, right
+		return result
 	case "role":
-		made.op = opRole
+		result.op = opRole
 	default:
-		p.leftOperand(made, left, word.at)
+		p.leftOperand(result, left, word.at)
 	}
-	p.right(made, right, word.at)
-	return made
+	p.right(result, right, word.at)
+	return result
 }

@@ -191,10 +191,10 @@ func (p *Policy) List() []Rule {
 }
 
 func (r *rule) describe() Rule {
-	made := Rule{Name: r.name, Check: r.check.String(), File: r.file, Line: r.line}
+	result := Rule{Name: r.name, Check: r.check.String(), File: r.file, Line: r.line}
 	if r.registered != nil {
-		made.Default, made.Deprecated = r.registered.parsed(true).String(), r.registered.deprecated
-		made.AnyScope, made.Scopes = r.registered.scopes == anyScope, r.registered.scopes.names()
+		result.Default, result.Deprecated = r.registered.parsed(true).String(), r.registered.deprecated
+		result.AnyScope, result.Scopes = r.registered.scopes == anyScope, r.registered.scopes.names()
 	}
-	return made
+	return result
 }

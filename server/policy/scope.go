@@ -29,12 +29,12 @@ func scopeOf(caller *auth.Caller) scopes {
 
 func (s scopes) names() []string {
 	var names []string
-	for _, one := range []struct {
+	for _, item := range []struct {
 		scope scopes
 		name  string
 	}{{systemScope, "system"}, {domainScope, "domain"}, {projectScope, "project"}} {
-		if s&one.scope != 0 {
-			names = append(names, one.name)
+		if s&item.scope != 0 {
+			names = append(names, item.name)
 		}
 	}
 	return names

@@ -20,14 +20,14 @@ type segment struct {
 }
 
 // right parses the part after the colon.
-func (p *parser) right(made *check, text string, at int) {
-	made.rightOperand = parseTemplate(text)
-	if made.rightOperand.broken != "" {
-		made.op = opBroken
-		p.warn(at, "%s %s, so it denies every caller that reaches it", made.text, made.rightOperand.broken)
+func (p *parser) right(result *check, text string, at int) {
+	result.rightOperand = parseTemplate(text)
+	if result.rightOperand.broken != "" {
+		result.op = opBroken
+		p.warn(at, "%s %s, so it denies every caller that reaches it", result.text, result.rightOperand.broken)
 		return
 	}
-	for _, s := range made.rightOperand.segments {
+	for _, s := range result.rightOperand.segments {
 		if s.isKey && !slices.Contains(targetNames, s.key) {
 			p.warn(at, "no operation has a target with %s, so it never matches; there are %%(%s)s and %%(%s)s, and in the Bare Metal API "+
 				"%%(%s)s, %%(%s)s and %%(%s)s", s.key, targetProject, targetUser, targetNodeOwner, targetNodeLessee, targetAllocationOwner)
@@ -37,11 +37,11 @@ func (p *parser) right(made *check, text string, at int) {
 
 // parseTemplate supports only %(name)s and %%; rules have no use for the other formats of Python.
 func parseTemplate(text string) template {
-	var made template
+	var result template
 	var plain strings.Builder
 	flush := func() {
 		if plain.Len() > 0 {
-			made.segments = append(made.segments, segment{text: plain.String()})
+			result.segments = append(result.segments, segment{text: plain.String()})
 			plain.Reset()
 		}
 	}
@@ -61,11 +61,11 @@ func parseTemplate(text string) template {
 			return template{broken: "has a % that starts no %(name)s; write %% for a %"}
 		}
 		flush()
-		made.segments = append(made.segments, segment{key: key, isKey: true})
+		result.segments = append(result.segments, segment{key: key, isKey: true})
 		text = after
 	}
 	flush()
-	return made
+	return result
 }
 
 // placeholder parses (name)s; parentheses in the name are balanced.

@@ -160,9 +160,9 @@ func unavailable(words string, cause error) error {
 
 // outcomeUnknownError returns the error of a write whose connection failed before its result arrived.
 func outcomeUnknownError(cause error) error {
-	made := fault.New(fault.Unavailable, "%s", msgWriteOutcomeUnknown).WithOwn(fault.CodeOutcomeUnknown)
-	made.OutcomeUnknown = true
-	return &unavailableError{fault: made, cause: cause}
+	result := fault.New(fault.Unavailable, "%s", msgWriteOutcomeUnknown).WithOwn(fault.CodeOutcomeUnknown)
+	result.OutcomeUnknown = true
+	return &unavailableError{fault: result, cause: cause}
 }
 
 // retryWindow is how long a request waits for an unavailable database: long enough for a restart or a planned

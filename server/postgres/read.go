@@ -42,16 +42,16 @@ func releasingAfterPanic[R any](conn *Conn, run func(*Conn) (R, error)) (R, erro
 			conn.Release() // closes it, unless it is idle outside of a transaction
 		}
 	}()
-	made, err := run(conn)
+	result, err := run(conn)
 	returned = true
-	return made, err
+	return result, err
 }
 
 // OnReplicaOrPrimary is OnPrimary, but uses a replica that has replayed every write acknowledged before the call, if
 // there is one. It repeats on the primary what the replica rejects or cancels, unless the error is an ErrFinal.
 func OnReplicaOrPrimary[R any](ctx context.Context, p *Pool, run func(*Conn) (R, error)) (R, error) {
 	if p.replicas != nil {
-		if one, conn := p.replicas.acquire(ctx, p.queries); conn != nil {
+		if replica, conn := p.replicas.acquire(ctx, p.queries); conn != nil {
 			done, err := releasingAfterPanic(conn, run)
 			if err == nil || errors.Is(err, ErrFinal) || ctx.Err() != nil {
 				p.replicas.served.Add(1)
@@ -59,8 +59,8 @@ func OnReplicaOrPrimary[R any](ctx context.Context, p *Pool, run func(*Conn) (R,
 			}
 			p.replicas.failed.Add(1)
 			if classifyConnError(err) != notConnError {
-				one.suspend(false, minDownPause, maxDownPause)
-				resetPoolAfter(one.pool, classifyConnError(err), err)
+				replica.suspend(false, minDownPause, maxDownPause)
+				resetPoolAfter(replica.pool, classifyConnError(err), err)
 			}
 		}
 	}
@@ -79,8 +79,8 @@ func QueryReplicaOrPrimary[R any](ctx context.Context, p *Pool, query func(db.DB
 }
 
 // releasing calls run, and releases one of a semaphore afterwards, also after a panic.
-func releasing[R any](one *semaphore.Weighted, run func() (R, error)) (R, error) {
-	defer one.Release(1)
+func releasing[R any](weighted *semaphore.Weighted, run func() (R, error)) (R, error) {
+	defer weighted.Release(1)
 	return run()
 }
 

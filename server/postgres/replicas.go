@@ -100,8 +100,8 @@ func (p *Pool) openReplicas(ctx context.Context, options Options) error {
 		if err != nil {
 			return fmt.Errorf("invalid address of a replica: %w", err)
 		}
-		for _, one := range splitHosts(config) {
-			pool, err := pgxpool.NewWithConfig(ctx, one)
+		for _, splitHost := range splitHosts(config) {
+			pool, err := pgxpool.NewWithConfig(ctx, splitHost)
 			if err != nil {
 				return err
 			}
@@ -117,29 +117,29 @@ func splitHosts(config *pgxpool.Config) []*pgxpool.Config {
 	place := func(host string, port uint16) string { return net.JoinHostPort(host, strconv.Itoa(int(port))) }
 	hosts := config.ConnConfig.Fallbacks
 	first := &pgconn.FallbackConfig{Host: config.ConnConfig.Host, Port: config.ConnConfig.Port, TLSConfig: config.ConnConfig.TLSConfig}
-	var made []*pgxpool.Config
+	var configs []*pgxpool.Config
 	known := map[string]*pgxpool.Config{}
 	for _, host := range append([]*pgconn.FallbackConfig{first}, hosts...) {
 		at := place(host.Host, host.Port)
-		if one := known[at]; one != nil {
-			one.ConnConfig.Fallbacks = append(one.ConnConfig.Fallbacks, host)
+		if config := known[at]; config != nil {
+			config.ConnConfig.Fallbacks = append(config.ConnConfig.Fallbacks, host)
 			continue
 		}
-		one := config.Copy()
-		one.ConnConfig.Host, one.ConnConfig.Port, one.ConnConfig.TLSConfig = host.Host, host.Port, host.TLSConfig
-		one.ConnConfig.Fallbacks = nil
-		known[at] = one
-		made = append(made, one)
+		item := config.Copy()
+		item.ConnConfig.Host, item.ConnConfig.Port, item.ConnConfig.TLSConfig = host.Host, host.Port, host.TLSConfig
+		item.ConnConfig.Fallbacks = nil
+		known[at] = item
+		configs = append(configs, item)
 	}
-	return made
+	return configs
 }
 
 func (r *replicas) close() {
 	if r == nil {
 		return
 	}
-	for _, one := range r.all {
-		one.pool.Close()
+	for _, replica := range r.all {
+		replica.pool.Close()
 	}
 }
 
@@ -158,22 +158,22 @@ func (r *replicas) acquire(ctx context.Context, queries *db.Queries) (*replica, 
 	}
 	for late := time.Now().Add(r.wait); len(asked) > 0; time.Sleep(replicaPollInterval) {
 		var behind []*replica
-		for _, one := range asked {
-			conn, up := one.acquireIfCaughtUp(ctx, late, queries, position)
+		for _, replica := range asked {
+			conn, up := replica.acquireIfCaughtUp(ctx, late, queries, position)
 			if conn != nil {
-				one.resume()
-				return one, conn
+				replica.resume()
+				return replica, conn
 			}
 			if up {
-				behind = append(behind, one)
+				behind = append(behind, replica)
 			}
 		}
 		if asked = behind; ctx.Err() != nil || !time.Now().Before(late) {
 			break
 		}
 	}
-	for _, one := range asked {
-		one.suspend(true, minLagPause, maxLagPause)
+	for _, replica := range asked {
+		replica.suspend(true, minLagPause, maxLagPause)
 	}
 	r.countFallback(len(asked) > 0)
 	return nil, nil
@@ -192,14 +192,14 @@ func (r *replicas) countFallback(lagging bool) {
 func (r *replicas) ready(now time.Time) (found []*replica, lagging bool) {
 	first := r.nextReplica.Add(1)
 	for i := range r.all {
-		one := r.all[(first+uint64(i))%uint64(len(r.all))]
-		one.mu.Lock()
-		if now.Before(one.skipUntil) {
-			lagging = lagging || one.lagging
+		replica := r.all[(first+uint64(i))%uint64(len(r.all))]
+		replica.mu.Lock()
+		if now.Before(replica.skipUntil) {
+			lagging = lagging || replica.lagging
 		} else {
-			found = append(found, one)
+			found = append(found, replica)
 		}
-		one.mu.Unlock()
+		replica.mu.Unlock()
 	}
 	return found, lagging
 }

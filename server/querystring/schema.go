@@ -47,7 +47,7 @@ type Schema struct {
 // Internally it is a JSON Schema of an object with a string for each parameter, so that errors in queries and bodies
 // have the same texts.
 func NewSchema(params ...Param) (*Schema, error) {
-	made := &Schema{}
+	schema := &Schema{}
 	properties, families := map[string]any{}, map[string]any{}
 	var required []string
 	for _, param := range params {
@@ -63,10 +63,10 @@ func NewSchema(params ...Param) (*Schema, error) {
 			required = append(required, name)
 		}
 		if param.First {
-			made.first = append(made.first, name)
+			schema.first = append(schema.first, name)
 		}
 		if param.Every {
-			made.every = append(made.every, name)
+			schema.every = append(schema.every, name)
 		}
 	}
 	object := map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
@@ -76,12 +76,12 @@ func NewSchema(params ...Param) (*Schema, error) {
 	if required != nil {
 		object["required"] = required
 	}
-	if required != nil && made.every != nil {
-		return nil, fmt.Errorf("query schema: %s has Every, and %s is required", made.every[0], required[0])
+	if required != nil && schema.every != nil {
+		return nil, fmt.Errorf("query schema: %s has Every, and %s is required", schema.every[0], required[0])
 	}
 	var err error
-	made.validator, err = compile(object)
-	return made, err
+	schema.validator, err = compile(object)
+	return schema, err
 }
 
 func compile(object map[string]any) (*jsonbody.Validator, error) {

@@ -14,20 +14,20 @@ func Bounded(text string, size int) string {
 	if len(text) <= size && !strings.ContainsFunc(text, func(r rune) bool { return costInJSON(r) != 1 }) {
 		return text
 	}
-	var made strings.Builder
+	var result strings.Builder
 	used, fits := 0, 0 // fits is the length up to which the mark fits
 	for _, r := range text {
 		cost := costInJSON(r)
 		if used+cost > size {
-			return made.String()[:fits] + cutMark
+			return result.String()[:fits] + cutMark
 		}
 		used += cost
-		made.WriteRune(r)
+		result.WriteRune(r)
 		if used+len(cutMark) <= size {
-			fits = made.Len()
+			fits = result.Len()
 		}
 	}
-	return made.String()
+	return result.String()
 }
 
 // costInJSON returns the maximum number of bytes of a character in JSON.

@@ -31,12 +31,12 @@ func Downgrade(document []byte) ([]byte, error) {
 	if err := downgradeSchemas(root); err != nil {
 		return nil, err
 	}
-	var made bytes.Buffer
-	encoder := json.NewEncoder(&made)
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", " ")
 	err := encoder.Encode(root)
-	return made.Bytes(), err
+	return text.Bytes(), err
 }
 
 // downgradeSchemas converts the schemas of parameters, headers and bodies below a node. Examples are data.
@@ -116,8 +116,8 @@ func downgradeSchema(node any) error {
 func downgradeNull(schema map[string]any) {
 	for _, keyword := range []string{"oneOf", "anyOf"} {
 		alternatives, _ := schema[keyword].([]any)
-		others := slices.DeleteFunc(slices.Clone(alternatives), func(one any) bool {
-			alternative, _ := one.(map[string]any)
+		others := slices.DeleteFunc(slices.Clone(alternatives), func(item any) bool {
+			alternative, _ := item.(map[string]any)
 			return alternative["type"] == "null"
 		})
 		if len(others) == len(alternatives) {
@@ -138,11 +138,11 @@ func downgradeType(schema map[string]any, value any) {
 	if !ok {
 		return
 	}
-	for _, one := range types {
-		if one == "null" {
+	for _, item := range types {
+		if item == "null" {
 			schema["nullable"] = true
 		} else {
-			schema["type"] = one
+			schema["type"] = item
 		}
 	}
 }

@@ -164,12 +164,12 @@ func (p *publisher) publishDryRun(row *Operation, op *huma.Operation) {
 	const description = "With `dry_run=true`: what the write would change."
 	own := op.Responses[strconv.Itoa(http.StatusOK)]
 	if own == nil {
-		made := response(op, strconv.Itoa(http.StatusOK))
-		made.Description, made.Headers = description, map[string]*huma.Header{}
+		result := response(op, strconv.Itoa(http.StatusOK))
+		result.Description, result.Headers = description, map[string]*huma.Header{}
 		for _, name := range p.api.OnSuccess {
-			made.Headers[name] = headerRef(name)
+			result.Headers[name] = headerRef(name)
 		}
-		made.Content = map[string]*huma.MediaType{jsonType: {Schema: schema, Example: p.api.DryRuns.Example}}
+		result.Content = map[string]*huma.MediaType{jsonType: {Schema: schema, Example: p.api.DryRuns.Example}}
 		return
 	}
 	own.Description += ". " + description

@@ -197,12 +197,12 @@ func (op *Operation) documentKey(api *API, at microversion.Version, described *h
 	if !op.Keyed || !api.isStrict(at) {
 		return
 	}
-	one, longest := 1, maxKeyLength
+	number, longest := 1, maxKeyLength
 	least, most := minLifetime.Seconds(), maxLifetime.Seconds()
 	described.Parameters = append(described.Parameters, &huma.Param{
 		Name: keyHeader, In: "header", Example: "build-4711",
 		Description: "Identifies the request. A repetition with the same key gets the response of the first one that succeeded.",
-		Schema:      &huma.Schema{Type: huma.TypeString, MinLength: &one, MaxLength: &longest, Pattern: "^[!-~]+$"},
+		Schema:      &huma.Schema{Type: huma.TypeString, MinLength: &number, MaxLength: &longest, Pattern: "^[!-~]+$"},
 	}, &huma.Param{
 		Name: lifetimeHeader, In: "header", Example: 900,
 		Description: "Number of seconds for which the server stores the key and the response. The default is a setting of the server.",

@@ -76,15 +76,15 @@ func (t *Table) served(op *Operation, version microversion.Version) *registered 
 	if found, ok := t.built.Get(key); ok {
 		return found
 	}
-	made := t.build(key.version, []*Operation{op})
-	found := made.operations[op.ID]
+	versionAPI := t.build(key.version, []*Operation{op})
+	found := versionAPI.operations[op.ID]
 	// Discard most of the document, which serving does not need.
-	document := made.api.OpenAPI()
+	document := versionAPI.api.OpenAPI()
 	document.Paths, document.Components.Responses, document.Components.Headers = nil, nil, nil
 	document.Components.Examples, document.Components.Parameters, found.Responses = nil, nil, nil
-	found.handler = made.handlers[op.ID]
+	found.handler = versionAPI.handlers[op.ID]
 	found.query = sync.OnceValues(func() (*querystring.Schema, error) { return op.querySchema(t.api, key.version) })
-	made.validator = sync.OnceValues(func() (*jsonbody.Validator, error) { return made.compile(found.Operation) })
+	versionAPI.validator = sync.OnceValues(func() (*jsonbody.Validator, error) { return versionAPI.compile(found.Operation) })
 	t.built.Add(key, found)
 	return found
 }
@@ -148,11 +148,11 @@ func (v *versionAPI) compile(op *huma.Operation) (*jsonbody.Validator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("schema of %s: %w", op.OperationID, err)
 	}
-	made, err := schemas.Compile("#/" + body)
+	validator, err := schemas.Compile("#/" + body)
 	if err != nil {
 		return nil, fmt.Errorf("schema of %s: %w", op.OperationID, err)
 	}
-	return made, nil
+	return validator, nil
 }
 
 // config returns huma's configuration without its own routes, formats and transformers.

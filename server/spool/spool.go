@@ -45,12 +45,12 @@ type Spool struct {
 
 // New returns a Spool. It creates a file in Dir and removes it, and returns an error if that fails.
 func New(options Options) (*Spool, error) {
-	made := &Spool{memory: budget{limit: options.Memory}, producers: options.Memory - options.Memory/4}
+	spool := &Spool{memory: budget{limit: options.Memory}, producers: options.Memory - options.Memory/4}
 	if options.Dir == "" || options.FileBytes == 0 {
-		return made, nil
+		return spool, nil
 	}
-	made.dir, made.files.limit = options.Dir, options.FileBytes
-	file, err := made.create()
+	spool.dir, spool.files.limit = options.Dir, options.FileBytes
+	file, err := spool.create()
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func New(options Options) (*Spool, error) {
 	if _, err := file.Write([]byte{0}); err != nil {
 		return nil, err
 	}
-	return made, nil
+	return spool, nil
 }
 
 // create creates a file that disappears with the process, even after a crash.

@@ -204,19 +204,19 @@ func present[T any](list []T) []T {
 
 // classCapacity translates a row with sums, whose columns are not null except those of providers and units.
 func classCapacity(row *db.CapacityShowRow, aggregates []uuid.UUID) ClassCapacity {
-	made := ClassCapacity{
+	capacity := ClassCapacity{
 		Tree: providerName(row.RootUuid, row.RootName), Class: *row.Class, Providers: *row.Providers, Full: *row.FullProviders,
 		Total: *row.Total, Reserved: *row.Reserved, Capacity: *row.Capacity, Used: *row.Used, Free: *row.Free,
 		OverCapacity: *row.OverCapacity, Largest: *row.Largest, LargestAt: providerName(row.LargestUuid, row.LargestName),
 		Unit: row.Unit, Units: *row.Units,
 	}
 	if len(aggregates) > 0 {
-		made.Aggregate = &aggregates[*row.GroupID-1]
+		capacity.Aggregate = &aggregates[*row.GroupID-1]
 	}
 	for i, digits := range row.Sizes {
-		made.Sizes = append(made.Sizes, CapacitySize{Digits: int(digits), Providers: row.SizeProviders[i], Free: row.SizeFree[i]})
+		capacity.Sizes = append(capacity.Sizes, CapacitySize{Digits: int(digits), Providers: row.SizeProviders[i], Free: row.SizeFree[i]})
 	}
-	return made
+	return capacity
 }
 
 func providerName(id *uuid.UUID, name *string) *ProviderName {

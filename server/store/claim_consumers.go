@@ -48,12 +48,12 @@ func (c *Claim) CompareGeneration(states map[uuid.UUID]ClaimConsumer) error {
 }
 
 func consumerStates(rows []db.ClaimConsumerListRow) map[uuid.UUID]ClaimConsumer {
-	made := map[uuid.UUID]ClaimConsumer{}
+	claimConsumers := map[uuid.UUID]ClaimConsumer{}
 	for _, row := range rows {
-		state := made[row.Consumer]
+		state := claimConsumers[row.Consumer]
 		state.Generation = row.Generation
 		state.Uses = append(state.Uses, ClaimUse{Provider: row.ProviderID, Class: row.ClassID, Amount: row.Used})
-		made[row.Consumer] = state
+		claimConsumers[row.Consumer] = state
 	}
-	return made
+	return claimConsumers
 }

@@ -122,12 +122,12 @@ func (s *Store) ClaimCreate(ctx context.Context, consumer Claim, heir *Claim, fo
 func (s *Store) claim(
 	ctx context.Context, who db.AllocationReplaceParams, run func(to db.DBTX, caller, key *string) (json.RawMessage, error),
 ) (Claimed, error) {
-	made, err := s.writeResult(ctx, writeTargets{consumers: who.Consumers, brief: true}, run)
+	text, err := s.writeResult(ctx, writeTargets{consumers: who.Consumers, brief: true}, run)
 	if err != nil {
 		return Claimed{}, err
 	}
 	var result claimResult
-	if err := decodeResult(made, &result); err != nil {
+	if err := decodeResult(text, &result); err != nil {
 		return Claimed{}, err
 	}
 	return claimedOf(&result, who), nil
@@ -172,9 +172,9 @@ func (s *Store) ClaimCreateNamed(ctx context.Context, consumer Claim, heir *Clai
 		Ends: []int32{}, Providers: []uuid.UUID{}, Classes: []string{}, Amounts: []int64{},
 	}
 	for _, candidate := range listed {
-		for _, one := range candidate {
-			params.Providers, params.Classes = append(params.Providers, one.Provider), append(params.Classes, one.Class)
-			params.Amounts = append(params.Amounts, one.Amount)
+		for _, allocation := range candidate {
+			params.Providers, params.Classes = append(params.Providers, allocation.Provider), append(params.Classes, allocation.Class)
+			params.Amounts = append(params.Amounts, allocation.Amount)
 		}
 		params.Ends = append(params.Ends, int32(len(params.Providers)))
 	}
@@ -227,21 +227,21 @@ func consumersOf(consumer Claim, heir *Claim) db.AllocationReplaceParams {
 // claimedOf converts the rows of a claim. There is at least one for each consumer.
 func claimedOf(result *claimResult, who db.AllocationReplaceParams) Claimed {
 	first := result.Rows[0]
-	made := Claimed{
+	claimed := Claimed{
 		Candidate: max(first.Chosen, 1) - 1, // a claim of several consumers has one placement
 		Effort:    ClaimEffort{Full: first.Full, Stale: first.Stale, Held: first.Held},
 		Consumers: make([]ConsumerAllocations, len(who.Consumers)), Context: result.Context,
 	}
-	for i := range made.Consumers {
-		made.Consumers[i] = ConsumerAllocations{ProjectID: who.Projects[i], UserID: who.Users[i], Type: &who.Types[i]}
+	for i := range claimed.Consumers {
+		claimed.Consumers[i] = ConsumerAllocations{ProjectID: who.Projects[i], UserID: who.Users[i], Type: &who.Types[i]}
 	}
 	for _, row := range result.Rows {
-		of := &made.Consumers[row.Place-1]
+		of := &claimed.Consumers[row.Place-1]
 		of.Generation = row.ConsumerGeneration
 		of.Rows = append(of.Rows, AllocationRow{
 			Allocation: Allocation{Provider: row.Provider, Class: row.Class, Amount: row.Used},
 			Generation: row.ProviderGeneration, Consumer: who.Consumers[row.Place-1],
 		})
 	}
-	return made
+	return claimed
 }

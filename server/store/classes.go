@@ -37,8 +37,8 @@ func (s *Store) ResourceClassShow(ctx context.Context, name string) (time.Time, 
 // ResourceClassCreate creates a class unless it exists, and reports whether it did.
 func (s *Store) ResourceClassCreate(ctx context.Context, name string) (created bool, err error) {
 	err = s.write(ctx, writeTargets{classes: []string{name}}, func(to db.DBTX) error {
-		made, err := s.queries.ResourceClassCreate(ctx, to, name)
-		created = made > 0
+		number, err := s.queries.ResourceClassCreate(ctx, to, name)
+		created = number > 0
 		return err
 	})
 	return created, err

@@ -140,22 +140,22 @@ func (s *Store) ConsumerShow(ctx context.Context, id uuid.UUID) (*ConsumerRecord
 
 // consumerRecord translates a row.
 func consumerRecord(row *db.ConsumerListRow) ConsumerRecord {
-	made := ConsumerRecord{
+	record := ConsumerRecord{
 		UUID: row.Uuid, ProjectID: row.ProjectID, UserID: row.UserID, Type: one(row.Type), Generation: row.Generation,
 		CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt, ProviderCount: int(row.ProviderCount),
 	}
 	for i, class := range row.Classes {
-		made.Resources = append(made.Resources, Amount{Class: class, Amount: row.Amounts[i]})
+		record.Resources = append(record.Resources, Amount{Class: class, Amount: row.Amounts[i]})
 	}
 	for i, provider := range row.AllocationProviders {
-		made.Allocations = append(made.Allocations, ConsumerAllocation{
+		record.Allocations = append(record.Allocations, ConsumerAllocation{
 			Provider: provider, Root: row.AllocationRoots[i], ProviderName: row.AllocationNames[i],
 			ProviderGeneration: row.AllocationGenerations[i], Class: row.AllocationClasses[i], Used: row.AllocationAmounts[i],
 			CreatedAt: row.AllocationCreated[i],
 		})
 	}
 	if row.IsNodeAllocation {
-		made.NodeAllocation = &NodeAllocationName{Name: row.NodeAllocationName}
+		record.NodeAllocation = &NodeAllocationName{Name: row.NodeAllocationName}
 	}
-	return made
+	return record
 }

@@ -91,17 +91,17 @@ func (s *Store) NodeAllocationCreate(
 		return NodeAllocation{}, err
 	}
 	// The result is not read from the database, because the node allocation may have been decided or deleted by now.
-	made := NodeAllocation{
+	allocation := NodeAllocation{
 		ID: row.ID, UUID: row.Uuid, Name: params.Name, State: row.State, ResourceClass: row.ResourceClass,
 		Traits: params.Traits, CandidateNodes: row.CandidateNodes, Extra: params.Extra, Owner: params.Owner,
 		Revision: row.Revision, CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
 	}
 	if request.Node != nil {
-		made.NodeUUID = &row.NodeUuid
+		allocation.NodeUUID = &row.NodeUuid
 	} else if conductor != "" {
-		made.Conductor = &conductor
+		allocation.Conductor = &conductor
 	}
-	return made, nil
+	return allocation, nil
 }
 
 // fill replaces nil by empty values.

@@ -131,8 +131,8 @@ func (s *Store) nodeRows(ctx context.Context, f NodeFilter, page Page) ([]nodeRo
 // each converts the elements of a slice.
 func each[A, B any](of []A, convert func(A) B) []B {
 	converted := make([]B, len(of))
-	for i, one := range of {
-		converted[i] = convert(one)
+	for i, item := range of {
+		converted[i] = convert(item)
 	}
 	return converted
 }

@@ -264,7 +264,7 @@ func (p *ProviderPage) params(filter db.ProviderListParams) db.ProviderPageParam
 	if lead == "none" || p.Limit > 0 && !isKey { // a page examines a part of the list; all of it has the best index
 		lead = "range"
 	}
-	made := db.ProviderPageParams{
+	providerPageParams := db.ProviderPageParams{
 		LeadingFilter: lead, Sort: p.Sort, Prefix: p.Search,
 		Uuid: filter.Uuid, Name: filter.Name, InTree: filter.InTree, ClassIds: filter.ClassIds, Amounts: filter.Amounts,
 		MemberOf: filter.MemberOf, Required: filter.Required, NotMemberOf: filter.NotMemberOf, Forbidden: filter.Forbidden,
@@ -273,18 +273,18 @@ func (p *ProviderPage) params(filter db.ProviderListParams) db.ProviderPageParam
 		IDAfter: math.MinInt64, IDBefore: math.MaxInt64, NameHigh: afterAllNames, UuidLow: uuid.Max, UuidHigh: uuid.Nil,
 	}
 	if p.Limit > 0 {
-		made.MaxItems, made.MaxExamined = int64(p.Limit), maxExamined
+		providerPageParams.MaxItems, providerPageParams.MaxExamined = int64(p.Limit), maxExamined
 	}
 	if p.Search != "" {
-		made.NameLow, made.NameHigh = nameRange(p.Search)
-		made.UuidLow, made.UuidHigh = uuidRange(p.Search)
+		providerPageParams.NameLow, providerPageParams.NameHigh = nameRange(p.Search)
+		providerPageParams.UuidLow, providerPageParams.UuidHigh = uuidRange(p.Search)
 	}
-	findsByUUID := bytes.Compare(made.UuidLow[:], made.UuidHigh[:]) <= 0
+	findsByUUID := bytes.Compare(providerPageParams.UuidLow[:], providerPageParams.UuidHigh[:]) <= 0
 	if p.Limit > 0 && lead == "range" && !p.Filter.hasNames() && !findsByUUID { // each examined provider is listed
-		made.MaxExamined = made.MaxItems
+		providerPageParams.MaxExamined = providerPageParams.MaxItems
 	}
-	p.begin(&made)
-	return made
+	p.begin(&providerPageParams)
+	return providerPageParams
 }
 
 // counting returns the parameters of the query that counts the matching providers.
@@ -295,28 +295,28 @@ func (p *ProviderPage) counting(filter db.ProviderListParams) db.ProviderPagePar
 		whole.Sort = ProvidersByName
 	}
 	whole.HasInventories, whole.HasTraits, whole.HasAggregates = false, false, false
-	made := whole.params(filter)
-	made.CountsOnly, made.MaxItems, made.MaxExamined, made.MaxKeyed = true, int64(p.MaxTotal), int64(p.MaxTotal), int64(p.MaxTotal)+1
-	return made
+	params := whole.params(filter)
+	params.CountsOnly, params.MaxItems, params.MaxExamined, params.MaxKeyed = true, int64(p.MaxTotal), int64(p.MaxTotal), int64(p.MaxTotal)+1
+	return params
 }
 
 // begin moves the beginning of the range after the position.
-func (p *ProviderPage) begin(made *db.ProviderPageParams) {
+func (p *ProviderPage) begin(params *db.ProviderPageParams) {
 	switch {
 	case p.After == nil:
 	case p.Sort == ProvidersByCreation:
-		made.IDAfter = p.After.ID
+		params.IDAfter = p.After.ID
 	case p.Sort == ProvidersByCreationDesc:
-		made.IDBefore = p.After.ID
+		params.IDBefore = p.After.ID
 	case p.After.UUID == nil:
-		made.NameLow = max(made.NameLow, p.After.Name+"\x01") // no name is between the two
+		params.NameLow = max(params.NameLow, p.After.Name+"\x01") // no name is between the two
 	default:
-		made.NameLow = made.NameHigh // the names are all listed
+		params.NameLow = params.NameHigh // the names are all listed
 		after, isLast := following(*p.After.UUID)
 		if isLast {
-			made.UuidLow, made.UuidHigh = uuid.Max, uuid.Nil
-		} else if bytes.Compare(made.UuidLow[:], after[:]) < 0 {
-			made.UuidLow = after
+			params.UuidLow, params.UuidHigh = uuid.Max, uuid.Nil
+		} else if bytes.Compare(params.UuidLow[:], after[:]) < 0 {
+			params.UuidLow = after
 		}
 	}
 }

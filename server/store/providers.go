@@ -45,12 +45,12 @@ func unknownProvider(id uuid.UUID) error {
 
 // ProviderCreate creates a root, or a child of parent.
 func (s *Store) ProviderCreate(ctx context.Context, id uuid.UUID, name string, parent *uuid.UUID) (Provider, error) {
-	made := Provider{UUID: id, Name: name, Parent: parent}
+	provider := Provider{UUID: id, Name: name, Parent: parent}
 	err := s.write(ctx, ofProvider(id), func(to db.DBTX) (err error) {
-		made.Root, err = s.queries.ProviderCreate(ctx, to, id, name, parent)
+		provider.Root, err = s.queries.ProviderCreate(ctx, to, id, name, parent)
 		return err
 	})
-	return made, err
+	return provider, err
 }
 
 // ProviderChange is a client's change of a provider.

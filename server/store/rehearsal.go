@@ -31,8 +31,8 @@ func WithRehearsal(ctx context.Context) (context.Context, *Rehearsal) {
 	if trips == nil {
 		ctx, trips = postgres.CountRoundTrips(ctx)
 	}
-	made := &Rehearsal{trips: trips, start: trips.Count()}
-	return context.WithValue(ctx, rehearsalKey{}, made), made
+	rehearsal := &Rehearsal{trips: trips, start: trips.Count()}
+	return context.WithValue(ctx, rehearsalKey{}, rehearsal), rehearsal
 }
 
 // Asked reports whether the request has sent statements to the database since WithRehearsal.
@@ -190,9 +190,9 @@ func (s *Store) writeAndShow(
 
 // distinct returns the different ones of the providers of allocations, each of which names its provider.
 func distinct(providers []uuid.UUID) []uuid.UUID {
-	made := append([]uuid.UUID{}, providers...) // nil would become NULL
-	slices.SortFunc(made, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
-	return slices.Compact(made)
+	ids := append([]uuid.UUID{}, providers...) // nil would become NULL
+	slices.SortFunc(ids, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
+	return slices.Compact(ids)
 }
 
 // containsAll reports whether a list has all elements of another.
@@ -209,8 +209,8 @@ func containsAll(list, elements []uuid.UUID) bool {
 
 // stateOf returns the state in a row of StateShow: allocations name providers and classes by their ids.
 func stateOf(shown *db.StateShowRow) (State, error) {
-	made := State{Consumers: make(map[uuid.UUID]ConsumerState, len(shown.Consumers)), Classes: shown.Classes, Traits: shown.Traits}
-	if err := json.Unmarshal(shown.Providers, &made.Providers); err != nil {
+	result := State{Consumers: make(map[uuid.UUID]ConsumerState, len(shown.Consumers)), Classes: shown.Classes, Traits: shown.Traits}
+	if err := json.Unmarshal(shown.Providers, &result.Providers); err != nil {
 		return State{}, fmt.Errorf("result of state_read: %w", err)
 	}
 	for i, consumer := range shown.Consumers {
@@ -221,7 +221,7 @@ func stateOf(shown *db.StateShowRow) (State, error) {
 		if shown.Types[i] != "" {
 			state.Type = &shown.Types[i]
 		}
-		made.Consumers[consumer] = state
+		result.Consumers[consumer] = state
 	}
 	providers, classes := make(map[int64]uuid.UUID, len(shown.ProviderIds)), make(map[int32]string, len(shown.ClassIds))
 	for i, id := range shown.ProviderIds {
@@ -231,11 +231,11 @@ func stateOf(shown *db.StateShowRow) (State, error) {
 		classes[id] = shown.ClassNames[i]
 	}
 	for i, holder := range shown.Holders {
-		held, provider := made.Consumers[shown.Consumers[holder-1]].Allocations, providers[shown.Held[i]]
+		held, provider := result.Consumers[shown.Consumers[holder-1]].Allocations, providers[shown.Held[i]]
 		if held[provider] == nil {
 			held[provider] = map[string]int64{}
 		}
 		held[provider][classes[shown.HeldClasses[i]]] = shown.Amounts[i]
 	}
-	return made, nil
+	return result, nil
 }

@@ -59,14 +59,14 @@ func (s *Store) ReshapePatch(
 	for _, shape := range shapes {
 		of.providers = append(of.providers, shape.Provider)
 	}
-	made, err := s.writeResult(ctx, of, func(to db.DBTX, caller, key *string) (json.RawMessage, error) {
+	text, err := s.writeResult(ctx, of, func(to db.DBTX, caller, key *string) (json.RawMessage, error) {
 		params.Caller, params.Key = caller, key
 		return s.queries.ReshapePatch(ctx, to, params)
 	})
 	if err != nil {
 		return result, err
 	}
-	return result, decodeResult(made, &result)
+	return result, decodeResult(text, &result)
 }
 
 // flattenPatches returns patches of consumers as the parallel arrays that the SQL function takes.

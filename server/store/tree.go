@@ -88,12 +88,12 @@ func (s *Store) TreeReplace(ctx context.Context, tree Tree) (result TreeResult, 
 		Owners: flat.Owners, Providers: flat.Providers, Classes: flat.Classes, Amounts: flat.Amounts,
 	}
 	err = s.writePlacement(ctx, treeWrite, tree.targets(), func(to db.DBTX) error {
-		made, err := s.queries.TreeReplace(ctx, to, params)
+		text, err := s.queries.TreeReplace(ctx, to, params)
 		if err != nil {
 			return err
 		}
 		result = TreeResult{}
-		return decodeResult(made, &result)
+		return decodeResult(text, &result)
 	})
 	return result, err
 }
@@ -122,8 +122,8 @@ func (t *Tree) targets() writeTargets {
 }
 
 // decodeResult decodes the JSON that a function returned.
-func decodeResult(made json.RawMessage, into any) error {
-	if err := json.Unmarshal(made, into); err != nil {
+func decodeResult(text json.RawMessage, into any) error {
+	if err := json.Unmarshal(text, into); err != nil {
 		return fmt.Errorf("result of a function: %w", err)
 	}
 	return nil

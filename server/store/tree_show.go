@@ -142,17 +142,17 @@ func parentsFirst(providers []ShownProvider) []ShownProvider {
 			level = append(level, i)
 		}
 	}
-	made := make([]ShownProvider, 0, len(providers))
+	result := make([]ShownProvider, 0, len(providers))
 	for len(level) > 0 {
 		below = below[:0]
 		for _, i := range level {
-			made = append(made, providers[i])
+			result = append(result, providers[i])
 			below = append(below, children[i]...)
 		}
 		slices.Sort(below)
 		level, below = below, level
 	}
-	return made
+	return result
 }
 
 // shownInventories decodes inventories with their usages; null: none.
@@ -167,12 +167,12 @@ func shownInventories(records json.RawMessage) ([]Inventory, error) {
 	if err := json.Unmarshal(records, &decoded); err != nil {
 		return nil, fmt.Errorf("inventories of a provider: %w", err)
 	}
-	made := make([]Inventory, len(decoded))
+	inventories := make([]Inventory, len(decoded))
 	for i := range decoded {
-		made[i] = decoded[i].Inventory
-		made[i].Used = decoded[i].Used
+		inventories[i] = decoded[i].Inventory
+		inventories[i].Used = decoded[i].Used
 	}
-	return made, nil
+	return inventories, nil
 }
 
 // treeConsumers groups the rows of TreeConsumerList by consumer.
@@ -180,10 +180,10 @@ func treeConsumers(rows []db.TreeConsumerListRow) []ConsumerRecord {
 	if len(rows) == 0 {
 		return nil
 	}
-	made := []ConsumerRecord{}
+	records := []ConsumerRecord{}
 	for i := range rows[1:] {
 		row := &rows[i+1]
-		if len(made) == 0 || made[len(made)-1].UUID != row.Consumer {
+		if len(records) == 0 || records[len(records)-1].UUID != row.Consumer {
 			consumer := ConsumerRecord{
 				UUID: row.Consumer, ProjectID: row.ProjectID, UserID: row.UserID, Type: row.Type, Generation: row.Generation,
 				SharingOnly: row.SharingOnly,
@@ -191,13 +191,13 @@ func treeConsumers(rows []db.TreeConsumerListRow) []ConsumerRecord {
 			if row.IsNodeAllocation {
 				consumer.NodeAllocation = &NodeAllocationName{Name: row.NodeAllocationName}
 			}
-			made = append(made, consumer)
+			records = append(records, consumer)
 		}
-		last := &made[len(made)-1]
+		last := &records[len(records)-1]
 		last.Allocations = append(last.Allocations, ConsumerAllocation{
 			Provider: row.Provider, Root: row.Root, ProviderName: row.ProviderName, ProviderGeneration: row.ProviderGeneration,
 			Class: row.Class, Used: row.Used, CreatedAt: row.CreatedAt,
 		})
 	}
-	return made
+	return records
 }

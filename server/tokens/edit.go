@@ -107,41 +107,41 @@ func lockDirectory(ctx context.Context, directory string) (unlock func(), err er
 // replace writes a temporary file beside path and renames it to path. The file keeps its owner; before is
 // the state of the existing file, nil without one.
 func replace(path string, data []byte, before fs.FileInfo) (err error) {
-	made, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // with mode 0600
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // with mode 0600
 	if err != nil {
 		return fmt.Errorf("cannot write the tokens file: %w", err)
 	}
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("cannot write the tokens file: %w", errors.Join(err, os.Remove(made.Name())))
+			err = fmt.Errorf("cannot write the tokens file: %w", errors.Join(err, os.Remove(file.Name())))
 		}
 	}()
-	_, err = made.Write(data)
+	_, err = file.Write(data)
 	if err == nil && before != nil {
-		err = keepOwner(made, before)
+		err = keepOwner(file, before)
 	}
 	if err == nil {
-		err = made.Sync()
+		err = file.Sync()
 	}
-	if closed := made.Close(); err == nil {
+	if closed := file.Close(); err == nil {
 		err = closed
 	}
 	if err != nil {
 		return err
 	}
-	if err = os.Rename(made.Name(), path); err != nil {
+	if err = os.Rename(file.Name(), path); err != nil {
 		return err
 	}
 	return syncDirectory(filepath.Dir(path))
 }
 
 // keepOwner gives a new file the owner and the group of the file that it replaces.
-func keepOwner(made *os.File, before fs.FileInfo) error {
+func keepOwner(file *os.File, before fs.FileInfo) error {
 	status, ok := before.Sys().(*syscall.Stat_t)
 	if !ok || int(status.Uid) == os.Geteuid() {
 		return nil
 	}
-	return made.Chown(int(status.Uid), int(status.Gid))
+	return file.Chown(int(status.Uid), int(status.Gid))
 }
 
 // syncDirectory waits until the disk has stored the entries of a directory.

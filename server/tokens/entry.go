@@ -42,7 +42,7 @@ const (
 
 // NewEntry adds a new id, a new token and the current time to an entry, and returns the token. Only its
 // hash is in the entry. Times are in seconds, as in the file.
-func NewEntry(of Entry, now time.Time) (made Entry, token string, err error) {
+func NewEntry(of Entry, now time.Time) (entry Entry, token string, err error) {
 	random := make([]byte, 6)
 	rand.Read(random) // it never returns an error
 	token = newToken()

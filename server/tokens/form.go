@@ -98,21 +98,21 @@ func parseEntry(node *yaml.Node) (Entry, error) {
 
 // entry converts an entry as written and validates it.
 func (f *entryForm) entry() (Entry, error) {
-	made := Entry{
+	result := Entry{
 		ID: f.ID, User: f.User, Project: f.Project, Domain: f.Domain, System: f.System, Roles: f.Roles, Description: f.Description,
 	}
-	if err := made.validate(); err != nil {
+	if err := result.validate(); err != nil {
 		return Entry{}, err
 	}
 	sum, err := hex.DecodeString(f.SHA256)
-	if err != nil || len(sum) != len(made.hash) {
+	if err != nil || len(sum) != len(result.hash) {
 		return Entry{}, fmt.Errorf("sha256 of the token %s is not 64 hexadecimal digits; write the SHA-256 of the token, never the token itself", f.ID)
 	}
-	copy(made.hash[:], sum)
+	copy(result.hash[:], sum)
 	for _, each := range []struct {
 		name, text string
 		into       *time.Time
-	}{{"created", f.Created, &made.Created}, {"expires", f.Expires, &made.Expires}} {
+	}{{"created", f.Created, &result.Created}, {"expires", f.Expires, &result.Expires}} {
 		if each.text == "" {
 			continue
 		}
@@ -120,7 +120,7 @@ func (f *entryForm) entry() (Entry, error) {
 			return Entry{}, fmt.Errorf("%s of the token %s is %q, which is not a time; write it as 2027-01-31T00:00:00Z", each.name, f.ID, shortened(each.text))
 		}
 	}
-	return made, nil
+	return result, nil
 }
 
 // encode returns the file with these entries.

@@ -110,15 +110,15 @@ func NewPlan(request Request) *Plan {
 func (p *Plan) sortKinds() {
 	sets := p.sets()
 	for i, want := range p.request.Requirements {
-		made := sets[i]
-		made.slot, made.suffixed, made.uses = want.Slot, want.Suffixed, mergeUses(want.Uses)
+		result := sets[i]
+		result.slot, result.suffixed, result.uses = want.Slot, want.Suffixed, mergeUses(want.Uses)
 		at := slices.IndexFunc(p.kinds, func(k kind) bool {
-			return k.slot == made.slot && k.suffixed == made.suffixed && slices.Equal(k.uses, made.uses) &&
-				slices.Equal(k.subtreeSets, made.subtreeSets) && slices.Equal(k.outsides, made.outsides) && slices.Equal(k.isolated, made.isolated)
+			return k.slot == result.slot && k.suffixed == result.suffixed && slices.Equal(k.uses, result.uses) &&
+				slices.Equal(k.subtreeSets, result.subtreeSets) && slices.Equal(k.outsides, result.outsides) && slices.Equal(k.isolated, result.isolated)
 		})
 		if at < 0 {
 			at = len(p.kinds)
-			p.kinds = append(p.kinds, made)
+			p.kinds = append(p.kinds, result)
 		}
 		p.kinds[at].wants++
 		p.kindOf = append(p.kindOf, int32(at))
@@ -127,7 +127,7 @@ func (p *Plan) sortKinds() {
 
 // sets returns, by requirement, the sets that it belongs to, and counts those of Subtrees that matter.
 func (p *Plan) sets() []kind {
-	made := make([]kind, len(p.request.Requirements))
+	kinds := make([]kind, len(p.request.Requirements))
 	for _, set := range p.request.Subtrees {
 		inside := slices.Compact(slices.Sorted(slices.Values(set.Inside)))
 		outside := slices.Compact(slices.Sorted(slices.Values(set.Outside)))
@@ -136,20 +136,20 @@ func (p *Plan) sets() []kind {
 		}
 		number, added := int32(len(p.subtreeSets)), subtreeSet{}
 		for _, want := range inside {
-			made[want].subtreeSets = append(made[want].subtreeSets, number)
+			kinds[want].subtreeSets = append(kinds[want].subtreeSets, number)
 		}
 		for _, want := range outside {
-			made[want].outsides = append(made[want].outsides, number)
+			kinds[want].outsides = append(kinds[want].outsides, number)
 			added.outsideWants = append(added.outsideWants, int32(want))
 		}
 		p.subtreeSets = append(p.subtreeSets, added)
 	}
 	for number, set := range p.request.Isolated {
 		for _, want := range slices.Compact(slices.Sorted(slices.Values(set))) {
-			made[want].isolated = append(made[want].isolated, int32(number))
+			kinds[want].isolated = append(kinds[want].isolated, int32(number))
 		}
 	}
-	return made
+	return kinds
 }
 
 // mergeUses sums up the amounts of a class that appears twice in the uses of a requirement.

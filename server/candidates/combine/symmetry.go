@@ -57,12 +57,12 @@ func (s *Search) metBy(d *domain, fit int32) []uint64 {
 // areTwins reports whether the choices of two options of a kind lead to the same states, but for the exchange of their
 // providers.
 func (s *Search) areTwins(a, b int32) bool {
-	one, other := s.place[a], s.place[b]
-	if s.symmetry.class[one] != s.symmetry.class[other] {
+	number, other := s.place[a], s.place[b]
+	if s.symmetry.class[number] != s.symmetry.class[other] {
 		return false
 	}
 	for _, constraint := range s.tight {
-		if s.roomOf(one, constraint) != s.roomOf(other, constraint) {
+		if s.roomOf(number, constraint) != s.roomOf(other, constraint) {
 			return false
 		}
 	}

@@ -43,11 +43,11 @@ func (s *Search) partsOf(class int, members []int) []int64 {
 	if best == nil {
 		return nil
 	}
-	made := make([]int64, len(members))
+	numbers := make([]int64, len(members))
 	for i, place := range places {
-		made[place] = best[i]
+		numbers[place] = best[i]
 	}
-	return made
+	return numbers
 }
 
 // interval is the numbers from min to max. The zero interval stands for a provider that gives nothing.

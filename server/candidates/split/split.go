@@ -62,7 +62,7 @@ type Search struct {
 	chosen []int
 	next   []int
 	err    error
-	made   Set
+	set    Set
 }
 
 // sumsPerStep is the number of intervals of possible sums that take as long as a set. Providers whose min_unit is near
@@ -216,15 +216,15 @@ func (s *Search) take() bool {
 	if s.err != nil {
 		return false
 	}
-	s.made = Set{Members: slices.Clone(s.chosen), Parts: make([][]int64, len(s.needs))}
+	s.set = Set{Members: slices.Clone(s.chosen), Parts: make([][]int64, len(s.needs))}
 	for class := range s.needs {
-		s.made.Parts[class] = s.partsOf(class, s.chosen)
+		s.set.Parts[class] = s.partsOf(class, s.chosen)
 	}
 	return true
 }
 
 // Set returns the set that Next found.
-func (s *Search) Set() *Set { return &s.made }
+func (s *Search) Set() *Set { return &s.set }
 
 // Err returns the error that ended the search.
 func (s *Search) Err() error { return s.err }
