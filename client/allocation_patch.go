@@ -92,7 +92,7 @@ func (c *Client) AllocationPatch(ctx context.Context, consumer uuid.UUID, change
 		Type        string                         `json:"consumer_type"`
 	}
 	err := c.do(ctx, &answer, request{
-		method: http.MethodPatch, path: "allocations/" + consumer.String(), body: changes, needs: writeExtensions, asksFirst: true,
+		method: http.MethodPatch, path: "allocations/" + consumer.String(), body: changes, needs: berth13, asksFirst: true,
 	})
 	if err != nil {
 		return nil, err

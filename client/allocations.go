@@ -138,7 +138,7 @@ func (c *Client) AllocationReplace(ctx context.Context, consumer uuid.UUID, want
 		return err
 	}
 	if ctx.Value(explainedClaimKey{}) != nil && version == newest {
-		ctx = withAtLeast(ctx, explanations)
+		ctx = withAtLeast(ctx, berth12)
 	}
 	return c.do(ctx, nil, request{method: http.MethodPut, path: "allocations/" + consumer.String(), body: records[consumer], version: version})
 }

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// searchLanguage is the first version of the extensions with all fields of CandidateQuery.
-const searchLanguage = "1.1"
+// berth11 is the first version of the extensions with all fields of CandidateQuery.
+const berth11 = "1.1"
 
 // ExtensionError is the error of a query with a field that needs extensions, from a service without them. errors.Is
 // finds ErrExtensions in it.
@@ -53,9 +53,9 @@ const fieldNotInTree = "NotInTree"
 // fieldVersion returns the version that has a field of CandidateQuery.
 func fieldVersion(field string) string {
 	if field == fieldNotInTree {
-		return writeExtensions
+		return berth13
 	}
-	return searchLanguage
+	return berth11
 }
 
 // needsExtensions returns the first field that needs the extensions, or "".

@@ -65,5 +65,5 @@ func (q CapacityFitQuery) MarshalJSON() ([]byte, error) {
 // without it is an ErrExtensions. The service answers two questions of a caller at once; the client repeats a third one later.
 func (c *Client) CapacityFit(ctx context.Context, query CapacityFitQuery) (api.CapacityFit, error) {
 	var capacityFit api.CapacityFit
-	return capacityFit, c.do(ctx, &capacityFit, request{method: http.MethodPost, path: "capacity", body: query, needs: readExtensions})
+	return capacityFit, c.do(ctx, &capacityFit, request{method: http.MethodPost, path: "capacity", body: query, needs: berth14})
 }

@@ -41,6 +41,6 @@ const providerGeneration = "resource_provider_generation"
 func (c *Client) deleteAt(ctx context.Context, path, parameter string, generation int64) error {
 	return c.do(ctx, nil, request{
 		method: http.MethodDelete, path: path, query: []param{{parameter, strconv.FormatInt(generation, 10)}},
-		needs: writeExtensions, asksFirst: true,
+		needs: berth13, asksFirst: true,
 	})
 }

@@ -12,7 +12,7 @@ import (
 // needs no read, and a consumer that is replaced at a known generation neither. Otherwise it calls claim, which reads the
 // consumer first.
 func (c *Client) claimInOne(ctx context.Context, consumer uuid.UUID, wanted ClaimRequest, replaces bool, claim func() error) error {
-	if len(withoutEmpty(wanted.Allocations)) == 0 || !wanted.isComplete() || wanted.Generation != nil && !replaces || !c.has(ctx, writeExtensions) {
+	if len(withoutEmpty(wanted.Allocations)) == 0 || !wanted.isComplete() || wanted.Generation != nil && !replaces || !c.has(ctx, berth13) {
 		return claim()
 	}
 	_, err := c.ClaimCreate(ctx, wanted.search(consumer))

@@ -139,10 +139,10 @@ func (c *Client) Exchange(ctx context.Context, into any, refused func(failed *Er
 ) error {
 	runs := dryRuns(ctx)
 	if runs != nil {
-		if err := c.require(ctx, writeExtensions); err != nil {
+		if err := c.require(ctx, berth13); err != nil {
 			return err
 		}
-		ctx = withAtLeast(ctx, writeExtensions)
+		ctx = withAtLeast(ctx, berth13)
 	}
 	endpoint, err := c.endpoint(ctx)
 	if err != nil {

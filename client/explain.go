@@ -12,8 +12,8 @@ import (
 	api "github.com/berthd/berth/gen/client"
 )
 
-// explanations is the first version of the extensions with explanations.
-const explanations = "1.2"
+// berth12 is the first version of the extensions with explanations.
+const berth12 = "1.2"
 
 // ExplainWhen is the condition for an explanation of a candidate query.
 type ExplainWhen string
@@ -67,10 +67,10 @@ func (c *Client) CandidateExplain(ctx context.Context, query CandidateQuery, whe
 	}
 	params = append(params, param{"explain", string(when)})
 	if len(query.NotInTree) > 0 {
-		ctx = withAtLeast(ctx, writeExtensions)
+		ctx = withAtLeast(ctx, berth13)
 	}
 	if body := query.body(when); body != nil && isTooLong(address, encode(params)) {
-		return answer, c.do(ctx, &answer, request{method: http.MethodPost, path: "allocation_candidates", body: body, needs: explanations})
+		return answer, c.do(ctx, &answer, request{method: http.MethodPost, path: "allocation_candidates", body: body, needs: berth12})
 	}
 	return answer, c.explain(ctx, &answer, "allocation_candidates", params)
 }
@@ -182,5 +182,5 @@ func nextMarker(links []api.Link) string {
 
 // explain sends a GET that needs explanations.
 func (c *Client) explain(ctx context.Context, into any, path string, params []param) error {
-	return c.do(ctx, into, request{method: http.MethodGet, path: path, query: params, needs: explanations})
+	return c.do(ctx, into, request{method: http.MethodGet, path: path, query: params, needs: berth12})
 }

@@ -30,7 +30,7 @@ type treeChange struct {
 // for a reason that the steps report for each provider. A rejected request has changed nothing.
 func (f *flush) replaceTrees() (done bool, err error) {
 	changes, possible, err := f.treeChanges()
-	if err != nil || !possible || len(changes) == 0 || !f.has(f.ctx, writeExtensions) {
+	if err != nil || !possible || len(changes) == 0 || !f.has(f.ctx, berth13) {
 		return false, err
 	}
 	for _, change := range changes {

@@ -48,5 +48,5 @@ func (c *Client) ListText(ctx context.Context, path string, query url.Values) (j
 	sent := maps.Clone(query)
 	maps.DeleteFunc(sent, func(_ string, values []string) bool { return strings.Join(values, "") == "" })
 	var raw json.RawMessage
-	return raw, c.do(ctx, &raw, request{method: http.MethodGet, path: path + "?" + sent.Encode(), needs: readExtensions})
+	return raw, c.do(ctx, &raw, request{method: http.MethodGet, path: path + "?" + sent.Encode(), needs: berth14})
 }

@@ -68,7 +68,7 @@ func (c *Client) loadedWhole(id uuid.UUID) bool {
 
 // load updates the cached tree of a provider, and its sharing providers, from the server.
 func (c *Client) load(ctx context.Context, id uuid.UUID, name string, parent uuid.UUID) error {
-	if c.has(ctx, readExtensions) {
+	if c.has(ctx, berth14) {
 		err := c.loadShown(ctx, id, name, parent)
 		if !errors.Is(err, ErrExtensions) && !errors.Is(err, ErrForbidden) {
 			return err

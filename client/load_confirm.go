@@ -35,7 +35,7 @@ func (c *Client) confirmUnlisted(ctx context.Context, id uuid.UUID) (bool, error
 // confirm compares all members of a cached tree with the service in one request, which changes nothing. If they are
 // equal, it takes over their generations. Otherwise it returns false, and the members have to be read.
 func (c *Client) confirm(ctx context.Context, members []uuid.UUID) (bool, error) {
-	if !slices.ContainsFunc(members, c.stale) || len(members) > maxTreeProviders || !c.has(ctx, writeExtensions) {
+	if !slices.ContainsFunc(members, c.stale) || len(members) > maxTreeProviders || !c.has(ctx, berth13) {
 		return false, nil
 	}
 	request := treeChange{root: members[0]}

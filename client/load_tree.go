@@ -80,7 +80,7 @@ func (c *Client) adoptSharing(tree *ShownTree, members []uuid.UUID) error {
 // only the sharing providers of the tree. ok is false if the service cannot return them all at once, or
 // a policy that permits the requests for single providers denies it.
 func (c *Client) consumersShown(ctx context.Context, providers []uuid.UUID) (found Allocations, ok bool, err error) {
-	if !c.has(ctx, readExtensions) {
+	if !c.has(ctx, berth14) {
 		return nil, false, nil
 	}
 	tree, err := c.TreeShow(ctx, providers[0], TreeSharing, TreeConsumers)

@@ -14,14 +14,14 @@ import (
 	api "github.com/berthd/berth/gen/client"
 )
 
-// readExtensions is the first version of the extensions with pages of providers, aggregates and consumers, with whole trees,
+// berth14 is the first version of the extensions with pages of providers, aggregates and consumers, with whole trees,
 // and with capacities.
-const readExtensions = "1.4"
+const berth14 = "1.4"
 
 // read sends a GET that needs berth 1.4. Parameters without a value are left out.
 func (c *Client) read(ctx context.Context, into any, path string, params []param) error {
 	params = slices.DeleteFunc(slices.Clone(params), func(p param) bool { return p.value == "" })
-	return c.do(ctx, into, request{method: http.MethodGet, path: path, query: params, needs: readExtensions})
+	return c.do(ctx, into, request{method: http.MethodGet, path: path, query: params, needs: berth14})
 }
 
 // pages returns an iterator over the items of all pages. get requests the page of a marker; the first one is empty.

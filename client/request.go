@@ -93,7 +93,7 @@ func (c *Client) doKeyed(ctx context.Context, into any, key string, r request) e
 	if key == "" {
 		sent = idempotencyKey{uuid.NewString(), true}
 	}
-	r.needs, r.asksFirst = writeExtensions, true
+	r.needs, r.asksFirst = berth13, true
 	err := c.do(context.WithValue(ctx, keyKey{}, sent), into, r)
 	var failed *Error
 	if sent.own && errors.As(err, &failed) && failed.Code == keysFull {
@@ -107,7 +107,7 @@ const keysFull = "berth.idempotency.full"
 
 // doKeyedIfPossible is doKeyed if the service has berth 1.3, else do.
 func (c *Client) doKeyedIfPossible(ctx context.Context, r request) error {
-	if r.version != newest || !c.has(ctx, writeExtensions) {
+	if r.version != newest || !c.has(ctx, berth13) {
 		return c.do(ctx, nil, r)
 	}
 	err := c.doKeyed(ctx, nil, "", r)

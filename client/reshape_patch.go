@@ -34,7 +34,7 @@ func (c *Client) InventoryPatch(ctx context.Context, id uuid.UUID, changes Inven
 	var answer api.Inventories
 	err := c.do(ctx, &answer, request{
 		method: http.MethodPatch, path: "resource_providers/" + id.String() + "/inventories", body: changes,
-		needs: writeExtensions, asksFirst: true,
+		needs: berth13, asksFirst: true,
 	})
 	if err != nil {
 		return nil, 0, err

@@ -95,6 +95,6 @@ func (c *Client) TreeReplace(ctx context.Context, root uuid.UUID, wanted WantedT
 	var done api.TreeChanged
 	return done, c.do(ctx, &done, request{
 		method: http.MethodPut, path: "resource_providers/" + root.String() + "/tree", body: wanted,
-		needs: writeExtensions, asksFirst: true,
+		needs: berth13, asksFirst: true,
 	})
 }

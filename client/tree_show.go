@@ -64,7 +64,7 @@ type ShownConsumer struct {
 // is an ErrTooManyConsumers if they are requested.
 func (c *Client) TreeShow(ctx context.Context, provider uuid.UUID, parts ...TreePart) (*ShownTree, error) {
 	// A service without the route returns 404, as for a provider that does not exist.
-	if err := c.require(ctx, readExtensions); err != nil {
+	if err := c.require(ctx, berth14); err != nil {
 		return nil, err
 	}
 	names := make([]string, len(parts))

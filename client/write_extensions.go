@@ -16,8 +16,8 @@ import (
 	api "github.com/berthd/berth/gen/client"
 )
 
-// writeExtensions is the first version of the extensions with claims, trees, patches, dry runs and idempotency keys.
-const writeExtensions = "1.3"
+// berth13 is the first version of the extensions with claims, trees, patches, dry runs and idempotency keys.
+const berth13 = "1.3"
 
 // rediscoverAfter is the age at which the client asks a service again that lacked a version: it may have been upgraded.
 const rediscoverAfter = time.Hour

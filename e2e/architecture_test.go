@@ -185,7 +185,7 @@ var packageRules = []packageRule{
 		"openapi", "server", "server/microversion", "server/route",
 	}},
 	{path: "gen/db", purpose: "generated from `sql/queries`", driver: true},
-	{path: "gen/client", purpose: "generated from the OpenAPI document of 1.39"},
+	{path: "gen/client", purpose: "generated from the OpenAPI document of the newest extensions"},
 	{path: "client", purpose: "Go client of the Placement API: requests, trees, reshapes, claims", imports: []string{"gen/client"}},
 	{path: "client/baremetal", purpose: "Go client of the Bare Metal API: requests, and waiting for asynchronous operations", imports: []string{
 		"client",

@@ -40,7 +40,7 @@ func newExplaining(t *testing.T, db *dbtest.DB, keep time.Duration) *explaining 
 	made.Server = servertest.New(t, servertest.Options{DB: db, StandardNames: true, Server: func(options *server.Options) {
 		made.log = explainlog.New(explainlog.Options{
 			Settings: explainlog.Settings{Keep: keep, Rows: 1000, Timeout: time.Second}, Store: options.Store,
-			Log: slog.New(slog.DiscardHandler), Explain: func(_ context.Context, asked explainlog.Question) (*explain.Explanation, error) {
+			Log: slog.New(slog.DiscardHandler), Explain: func(_ context.Context, asked explainlog.Query) (*explain.Explanation, error) {
 				return &explain.Explanation{Kind: asked.Kind, Reason: asked.Reason, Summary: "of " + asked.Text}, nil
 			},
 		})

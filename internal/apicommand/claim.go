@@ -151,7 +151,7 @@ func (c *claimCall) checkMissing(ctx context.Context) error {
 		lacks("user", "write the user ID of the new consumer")
 	}
 	if isNew && c.flags.owner.Kind == "" {
-		hasTypes, err := c.service.HasExtensions(ctx, checkedWrites)
+		hasTypes, err := c.service.HasExtensions(ctx, berth13)
 		if err != nil && len(missing) == 0 {
 			return err
 		}
@@ -183,7 +183,7 @@ func classesOf(query client.CandidateQuery) []string {
 
 // run claims in one request, or in two steps if the service does not have berth 1.3.
 func (c *claimCall) run(ctx context.Context) error {
-	hasClaims, err := c.service.HasExtensions(ctx, checkedWrites)
+	hasClaims, err := c.service.HasExtensions(ctx, berth13)
 	if err != nil {
 		return err
 	}

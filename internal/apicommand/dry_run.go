@@ -14,8 +14,8 @@ import (
 	"github.com/berthd/berth/internal/terminal"
 )
 
-// checkedWrites is the version of the extensions with claims, dry runs and generations of deletions.
-const checkedWrites = "1.3"
+// berth13 is the version of the extensions with claims, dry runs and generations of deletions.
+const berth13 = "1.3"
 
 // dryRunHelp is the part about --dry-run in the help of the commands with the flag.
 const dryRunHelp = `--dry-run prints the changes as 'berth reshape' does, and writes nothing. The exit code is
@@ -118,7 +118,7 @@ func drawChanges(ctx context.Context, f *frame.Frame, service *client.Client, ch
 
 // requireExtensions returns an error if the service does not have berth 1.3, which a flag needs.
 func requireExtensions(ctx context.Context, service *client.Client, flag string) error {
-	has, err := service.HasExtensions(ctx, checkedWrites)
+	has, err := service.HasExtensions(ctx, berth13)
 	if err != nil || has {
 		return err
 	}
@@ -132,6 +132,6 @@ func needsExtensions(ctx context.Context, service *client.Client, flag string) e
 		return err
 	}
 	// A sentence, as the contract has it.
-	text := fmt.Sprintf("The service at %s has no berth %s, which %s needs.", address, checkedWrites, flag)
+	text := fmt.Sprintf("The service at %s has no berth %s, which %s needs.", address, berth13, flag)
 	return errors.New(text)
 }

@@ -108,7 +108,7 @@ func warnBelowUse(ctx context.Context, f *frame.Frame, service *client.Client, n
 // send writes the edits: with amend in one PATCH if the service has it, else it reads and replaces the inventories.
 func (e inventoryEdits) send(ctx context.Context, service *client.Client, provider uuid.UUID, expected *int64, amend bool) (client.Inventories, error) {
 	if amend {
-		if hasPatch, err := service.HasExtensions(ctx, checkedWrites); err != nil || hasPatch {
+		if hasPatch, err := service.HasExtensions(ctx, berth13); err != nil || hasPatch {
 			if err != nil {
 				return nil, err
 			}

@@ -17,7 +17,7 @@ import (
 
 // findHosts returns the hosts to reshape with their drivers: the hosts of the plan, or this host.
 // It returns an error for a host that the server does not have, because a reshape creates no hosts.
-func (r *reshaping) findHosts(ctx context.Context) ([]*reshapedHost, error) {
+func (r *reshapeRun) findHosts(ctx context.Context) ([]*reshapedHost, error) {
 	if r.plan == nil {
 		return r.thisHost(ctx)
 	}
@@ -60,7 +60,7 @@ func newReshapedHost(found api.Provider, driver agent.Driver) (*reshapedHost, er
 }
 
 // thisHost returns this host with the driver of `berth agent`.
-func (r *reshaping) thisHost(ctx context.Context) ([]*reshapedHost, error) {
+func (r *reshapeRun) thisHost(ctx context.Context) ([]*reshapedHost, error) {
 	settings := &agentSettings{
 		config: r.options.config, layout: r.options.layout, survey: r.options.survey, Root: r.options.root, consumers: r.options.consumers,
 	}

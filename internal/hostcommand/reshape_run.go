@@ -20,8 +20,8 @@ import (
 	"github.com/berthd/berth/internal/terminal"
 )
 
-// reshaping is one run of `berth reshape`.
-type reshaping struct {
+// reshapeRun is one run of `berth reshape`.
+type reshapeRun struct {
 	*frame.Frame
 	service *client.Client
 	options *reshapeOptions
@@ -31,8 +31,8 @@ type reshaping struct {
 	undo *undoFile
 }
 
-func newReshaping(f *frame.Frame, service *client.Client, options *reshapeOptions, plan *planfile.Plan, log *slog.Logger) *reshaping {
-	return &reshaping{Frame: f, service: service, options: options, plan: plan, log: log}
+func newReshaping(f *frame.Frame, service *client.Client, options *reshapeOptions, plan *planfile.Plan, log *slog.Logger) *reshapeRun {
+	return &reshapeRun{Frame: f, service: service, options: options, plan: plan, log: log}
 }
 
 // reshapedHost is a host with its driver and its changes.
@@ -48,7 +48,7 @@ type reshapedHost struct {
 
 // run prints the difference, and applies it with --apply. If the preview of one host fails, it
 // changes no host.
-func (r *reshaping) run(ctx context.Context) error {
+func (r *reshapeRun) run(ctx context.Context) error {
 	if err := r.chooseUndoFile(); err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func hostsByName(hosts []*reshapedHost) (all []string, byName map[string]*reshap
 }
 
 // preview computes the changes of each host without any write.
-func (r *reshaping) preview(ctx context.Context, hosts []*reshapedHost) error {
+func (r *reshapeRun) preview(ctx context.Context, hosts []*reshapedHost) error {
 	all, byName := hostsByName(hosts)
 	return r.ForEach(all, func(name string) error {
 		host := byName[name]
@@ -116,7 +116,7 @@ func (r *reshaping) preview(ctx context.Context, hosts []*reshapedHost) error {
 }
 
 // show prints the changes of each host.
-func (r *reshaping) show(hosts []*reshapedHost) error {
+func (r *reshapeRun) show(hosts []*reshapedHost) error {
 	variables := frame.Environment(r.Environ)
 	isTerminal, columns := terminal.Of(r.Stdout)
 	style := draw.Style{
@@ -140,7 +140,7 @@ func (r *reshaping) show(hosts []*reshapedHost) error {
 }
 
 // confirm prompts on the terminal unless --yes is given. It returns an error unless the answer is "yes".
-func (r *reshaping) confirm() error {
+func (r *reshapeRun) confirm() error {
 	if r.options.yes {
 		return nil
 	}
@@ -154,7 +154,7 @@ func (r *reshaping) confirm() error {
 
 // apply reshapes the hosts one after the other. It reads their trees again: the driver computes the changes from the
 // current state, and the server returns a generation conflict if that changes before the write.
-func (r *reshaping) apply(ctx context.Context, hosts []*reshapedHost) error {
+func (r *reshapeRun) apply(ctx context.Context, hosts []*reshapedHost) error {
 	all, byName := hostsByName(hosts)
 	return r.ForEach(all, func(name string) error {
 		host := byName[name]
@@ -192,7 +192,7 @@ type reshapeHostDocument struct {
 }
 
 // report prints the reshaped hosts, and the command that undoes or applies the changes.
-func (r *reshaping) report(hosts []*reshapedHost) error {
+func (r *reshapeRun) report(hosts []*reshapedHost) error {
 	written := r.undo != nil && r.undo.written
 	if frame.IsDocument(*r.options.output) {
 		document := ReshapeDocument{Hosts: []reshapeHostDocument{}}

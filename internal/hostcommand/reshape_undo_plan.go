@@ -27,7 +27,7 @@ type undoFile struct {
 
 // chooseUndoFile sets the path of a new file. It returns an error if --undo-plan names an
 // existing file, because that may be the only undo plan of an earlier run.
-func (r *reshaping) chooseUndoFile() error {
+func (r *reshapeRun) chooseUndoFile() error {
 	if r.plan == nil || !r.options.apply {
 		return nil
 	}

@@ -54,7 +54,7 @@ func (o *operations) nodeAllocationExplain(ctx context.Context, in *allocationIn
 // explain computes the explanation of an allocation. After an error of a later query it is incomplete.
 func (o *operations) explain(ctx context.Context, asked *store.NodeAllocation) (*explain.NodeAllocation, error) {
 	listable := listableNodes(ctx)
-	question := &explain.NodeQuestion{Asked: asked, Limited: listable.None || listable.Project != nil}
+	question := &explain.NodeQuery{Asked: asked, Limited: listable.None || listable.Project != nil}
 	traits := explain.TraitElements(asked.Traits)
 	var err error
 	question.Groups, question.AreProviders, err = o.store.NodeAllocationExplain(ctx, asked, traits, listable, asked.ResourceClass)
@@ -87,7 +87,7 @@ func listableNodes(ctx context.Context) store.Listable {
 // exampleExplanation explains the allocation of the examples.
 func exampleExplanation() *explain.NodeAllocation {
 	asked := exampleAsked
-	allocation := explain.ExplainNodeAllocation(&explain.NodeQuestion{
+	allocation := explain.ExplainNodeAllocation(&explain.NodeQuery{
 		Asked: &asked, Similar: []store.NodeGroup{}, Traits: []string{"CUSTOM_FAST_DISKS"}, Groups: []store.NodeGroup{
 			{Class: "gold", State: "available", Passed: []bool{true, true, true, true, true, true, false}, Nodes: 1, First: []store.GroupNode{
 				{ID: 1, UUID: uuid.MustParse("c0ffee00-5ca1-4b1e-8000-000000000001"), Name: "rack-7"},

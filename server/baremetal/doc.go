@@ -116,7 +116,7 @@ func Operations(options Options) []*route.Operation {
 	o := &operations{
 		store: options.Store, conductor: options.Conductor, decide: options.Decide, heartbeatTimeout: options.HeartbeatTimeout,
 		extended: options.Extension != nil, decisionHub: newDecisions(options),
-		explains: options.Extension != nil && *options.Extension >= explainExtension, explanations: options.Explanations,
+		explains: options.Extension != nil && *options.Extension >= berth12, explanations: options.Explanations,
 		lockTimeout: options.LockTimeout, stopping: options.Stopping,
 	}
 	if o.explanations == nil {

@@ -9,10 +9,10 @@ import (
 
 // Extensions are the versions of Berth's extensions that change this API, oldest first. All others equal the nearest
 // lower one. Each has a route table and a document of its own.
-var Extensions = []microversion.Extension{0, explainExtension}
+var Extensions = []microversion.Extension{0, berth12}
 
-// explainExtension is the version that adds explanations of allocations.
-const explainExtension microversion.Extension = 2
+// berth12 is the version that adds explanations of allocations.
+const berth12 microversion.Extension = 2
 
 // NearestExtension returns the version whose route table serves the given one.
 func NearestExtension(extension microversion.Extension) microversion.Extension {

@@ -15,8 +15,8 @@ import (
 	"github.com/berthd/berth/server/postgres"
 )
 
-// FitQuestion is a question about capacity: how many members, which all ask the same query, can be placed together.
-type FitQuestion struct {
+// FitQuery is a question about capacity: how many members, which all ask the same query, can be placed together.
+type FitQuery struct {
 	// Query is what each member asks. Its order and its limits have no effect, except for the budget.
 	Query Query
 	// Count is the number of members at which the search ends, at least 1.
@@ -110,7 +110,7 @@ func (e *ChangeError) Error() string { return fmt.Sprintf("change %d cannot be m
 //
 // For each tree it finds the largest number of members that fit, as FindPlacement does, and deducts what they use of sharing
 // providers before the next tree. So the result is exact unless trees share.
-func (s *Search) CapacityFit(ctx context.Context, question FitQuestion) (*FitResult, error) {
+func (s *Search) CapacityFit(ctx context.Context, question FitQuery) (*FitResult, error) {
 	question.Query = question.Query.forFit(question.Count)
 	return inTurn(ctx, s, fairqueue.Long, true, func(ctx context.Context, conn *postgres.Conn) (*FitResult, error) {
 		in := postgres.NewSnapshot(conn)
@@ -131,7 +131,7 @@ func (q *Query) forFit(count int) Query {
 const minFitPage = 16
 
 // fitInSnapshot searches in a snapshot: with changes first without them.
-func (s *Search) fitInSnapshot(ctx context.Context, in *postgres.Snapshot, question *FitQuestion) (*FitResult, error) {
+func (s *Search) fitInSnapshot(ctx context.Context, in *postgres.Snapshot, question *FitQuery) (*FitResult, error) {
 	if len(question.Changes) == 0 {
 		found, err := s.newFit(ctx, in, question, question.Until).run(nil)
 		if err != nil {
@@ -160,7 +160,7 @@ func (s *Search) fitInSnapshot(ctx context.Context, in *postgres.Snapshot, quest
 // fit is a search for members of one question.
 type fit struct {
 	*placer
-	question *FitQuestion
+	question *FitQuery
 	// changes are nil for a search of what there is.
 	changes *fitChanges
 	sums    fitSums
@@ -176,7 +176,7 @@ type fit struct {
 	hasProbed bool
 }
 
-func (s *Search) newFit(ctx context.Context, in *postgres.Snapshot, question *FitQuestion, until time.Time) *fit {
+func (s *Search) newFit(ctx context.Context, in *postgres.Snapshot, question *FitQuery, until time.Time) *fit {
 	query := question.Query
 	search := s.newSearch(ctx, &query, nil)
 	search.snapshot, search.isAside, search.until = in, true, until

@@ -14,7 +14,7 @@ import (
 )
 
 // mustFit asks a question about capacity.
-func mustFit(t *testing.T, search *candidates.Search, question candidates.FitQuestion) *candidates.FitResult {
+func mustFit(t *testing.T, search *candidates.Search, question candidates.FitQuery) *candidates.FitResult {
 	t.Helper()
 	found, err := search.CapacityFit(t.Context(), question)
 	if err != nil {
@@ -57,7 +57,7 @@ func TestCandidates_RandomFits_AgreeWithBruteForce(t *testing.T) {
 // checkFit compares the answer to one question with all choices.
 func (c *smallCloud) checkFit(search *candidates.Search, rng *rand.Rand) {
 	c.t.Helper()
-	question := candidates.FitQuestion{Query: drawQuestion(rng), Count: 1 + rng.IntN(5), Relation: candidates.Relation(rng.IntN(3))}
+	question := candidates.FitQuery{Query: drawQuestion(rng), Count: 1 + rng.IntN(5), Relation: candidates.Relation(rng.IntN(3))}
 	best := int64(c.most(c.candidatesOf(&question.Query), question.Count, question.Relation))
 	found := mustFit(c.t, search, question)
 	isRight := found.Fit == best
@@ -102,7 +102,7 @@ func TestCandidates_RandomFitChanges_EqualWrites(t *testing.T) {
 
 func (c *smallCloud) checkChanges(search *candidates.Search, rng *rand.Rand) {
 	c.t.Helper()
-	question := candidates.FitQuestion{Query: drawQuestion(rng), Count: 1 + rng.IntN(40), Relation: candidates.Relation(rng.IntN(3))}
+	question := candidates.FitQuery{Query: drawQuestion(rng), Count: 1 + rng.IntN(40), Relation: candidates.Relation(rng.IntN(3))}
 	without := mustFit(c.t, search, question)
 	with := question
 	for range 1 + rng.IntN(3) {

@@ -19,15 +19,15 @@ type summedClass struct {
 	id int32
 	// asks are the requirements for the class, by slot and amount. isDivided is true if the class alone does not determine how many
 	// members a provider can serve: several requirements, or several providers, share what it has.
-	asks      []askedAmount
+	asks      []requestedAmount
 	isDivided bool
 	amount    int64
 	// free and units are the sums of what is free and of how many members it serves.
 	free, units int64
 }
 
-// askedAmount is an amount of a class for which a slot asks. isPart is true if a provider can give a part of it.
-type askedAmount struct {
+// requestedAmount is an amount of a class for which a slot asks. isPart is true if a provider can give a part of it.
+type requestedAmount struct {
 	slot   int
 	amount int64
 	isPart bool
@@ -60,7 +60,7 @@ func (c *fitSums) begin(s *candidateSearch) {
 			}
 			of, isPart := &c.classes[at], s.splitOf(i) >= 0
 			of.isDivided = of.isDivided || len(of.asks) > 0 || isPart
-			of.asks = append(of.asks, askedAmount{slot: want.Slot, amount: use.Amount, isPart: isPart})
+			of.asks = append(of.asks, requestedAmount{slot: want.Slot, amount: use.Amount, isPart: isPart})
 			of.amount += use.Amount
 		}
 	}
@@ -95,7 +95,7 @@ func (f *fit) addSums(p *page, root, copies int64) {
 
 // canServe reports whether a provider meets the conditions of a requirement for the class, and has units that permit its amount.
 func (c *summedClass) canServe(s *candidateSearch, p *page, row int32, anchor *provider, set *fitSettings) bool {
-	return slices.ContainsFunc(c.asks, func(ask askedAmount) bool {
+	return slices.ContainsFunc(c.asks, func(ask requestedAmount) bool {
 		permits := ask.isPart || set.MinUnit <= ask.amount && ask.amount <= set.MaxUnit && ask.amount%set.StepSize == 0
 		return permits && p.matches(&s.slots[ask.slot], &bits{}, row, anchor)
 	})

@@ -30,14 +30,14 @@ func TestCandidates_FitStatements_NoSequentialScan(t *testing.T) {
 	rare := candidates.Query{Extended: true, Groups: []candidates.Group{wants("", "DISK_GB", 600)}}
 	seen := map[string]bool{}
 	for name, asked := range map[string]struct {
-		question candidates.FitQuestion
+		question candidates.FitQuery
 		fit      int64
 		stopped  candidates.FitStop
 	}{
-		"count":          {candidates.FitQuestion{Query: numa, Count: 100}, 100, candidates.StoppedByCount},
-		"rare disks":     {candidates.FitQuestion{Query: rare, Count: 100}, 10, candidates.StoppedAtEnd},
-		"few rare disks": {candidates.FitQuestion{Query: rare, Count: 5}, 5, candidates.StoppedByCount},
-		"changes": {candidates.FitQuestion{Query: numa, Count: 100, Changes: []candidates.FitChange{
+		"count":          {candidates.FitQuery{Query: numa, Count: 100}, 100, candidates.StoppedByCount},
+		"rare disks":     {candidates.FitQuery{Query: rare, Count: 100}, 10, candidates.StoppedAtEnd},
+		"few rare disks": {candidates.FitQuery{Query: rare, Count: 5}, 5, candidates.StoppedByCount},
+		"changes": {candidates.FitQuery{Query: numa, Count: 100, Changes: []candidates.FitChange{
 			{Like: &host, Copies: 3}, {Class: "VCPU", Ratio: new(2.0), MemberOf: &aggregate}, {Class: "VCPU", Reserved: new(int64(1)), InTree: &host},
 		}}, 100, candidates.StoppedByCount},
 	} {
@@ -74,11 +74,11 @@ func TestCandidates_FitLimits_StopSearch(t *testing.T) {
 		Groups: []candidates.Group{wants("_A", "CUSTOM_SLOT", 3), wants("_B", "CUSTOM_SLOT", 3)},
 	}
 	query.Budget = 2048
-	found := mustFit(t, search, candidates.FitQuestion{Query: query, Count: 100})
+	found := mustFit(t, search, candidates.FitQuery{Query: query, Count: 100})
 	if found.Stopped != candidates.StoppedByBudget || found.Fit == 0 || found.Looked != 1 {
 		t.Errorf("found = %+v, want the members of one tree, stopped by the budget", found)
 	}
-	question := candidates.FitQuestion{Query: slots(30, 0), Count: 100, Until: time.Now().Add(-time.Second)}
+	question := candidates.FitQuery{Query: slots(30, 0), Count: 100, Until: time.Now().Add(-time.Second)}
 	if found = mustFit(t, search, question); found.Stopped != candidates.StoppedByTime || found.Looked != 0 {
 		t.Errorf("found = %+v, want none, stopped by the time", found)
 	}
@@ -96,7 +96,7 @@ func TestCandidates_FitCopiesOfMany_SearchedOnce(t *testing.T) {
 	cloud.fill(100, 1, 2)
 	host := hostUUID(1)
 	ctx, trips := postgres.CountRoundTrips(t.Context())
-	found, err := cloud.open().CapacityFit(ctx, candidates.FitQuestion{
+	found, err := cloud.open().CapacityFit(ctx, candidates.FitQuery{
 		Query: slots(30, 0), Count: 1_000_000, Changes: []candidates.FitChange{{Like: &host, Copies: 10_000}},
 	})
 	if err != nil {
@@ -121,7 +121,7 @@ func TestCandidates_FitManyInOneTree_IsBounded(t *testing.T) {
 	query := candidates.Query{Extended: true, Groups: []candidates.Group{wants("_A", "CUSTOM_SLOT", 1), wants("_B", "CUSTOM_SLOT", 1)}}
 	const limit = time.Minute // a search that counts each member takes longer
 	began := time.Now()
-	found := mustFit(t, search, candidates.FitQuestion{Query: query, Count: million, Until: began.Add(limit)})
+	found := mustFit(t, search, candidates.FitQuery{Query: query, Count: million, Until: began.Add(limit)})
 	if found.Fit != million || found.Stopped != candidates.StoppedByCount {
 		t.Errorf("found = %+v, want %d in %v", found, million, limit)
 	}
@@ -129,7 +129,7 @@ func TestCandidates_FitManyInOneTree_IsBounded(t *testing.T) {
 	cloud.exec("UPDATE inventories SET root_id = 1, max_unit = 1")
 	began = time.Now()
 	query = candidates.Query{Extended: true, CanSplit: []string{"CUSTOM_SLOT"}, Groups: []candidates.Group{wants("", "CUSTOM_SLOT", 2)}}
-	found = mustFit(t, search, candidates.FitQuestion{Query: query, Count: million, Until: began.Add(time.Second)})
+	found = mustFit(t, search, candidates.FitQuery{Query: query, Count: million, Until: began.Add(time.Second)})
 	if took := time.Since(began); found.Fit == 0 || found.Stopped != candidates.StoppedByTime || took > limit {
 		t.Errorf("found = %+v in %v, want some, stopped by the time of a second", found, took)
 	}

@@ -74,14 +74,14 @@ type ClaimGuard struct{ ProviderID, Revision int64 }
 // ClaimLink is a sharing provider that the tree of an anchor can use.
 type ClaimLink struct{ RootID, ProviderID int64 }
 
-// QuestionError is the error of one of several questions: a *store.RuleViolation with TraitNotFound or ClassNotFound for an
+// QueryError is the error of one of several questions: a *store.RuleViolation with TraitNotFound or ClassNotFound for an
 // unknown name, or a fault if the search exceeds its budget.
-type QuestionError struct {
+type QueryError struct {
 	Question int
 	Err      error
 }
 
-func (e *QuestionError) Error() string { return e.Err.Error() }
+func (e *QueryError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the error without the index of the question.
-func (e *QuestionError) Unwrap() error { return e.Err }
+func (e *QueryError) Unwrap() error { return e.Err }

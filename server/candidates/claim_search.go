@@ -17,7 +17,7 @@ const maxClaimsPerTree = 4
 //
 // The order of a question is random unless it has one. Of its other settings of order and number only the budget has an
 // effect. Trees take turns, and a tree has at most maxClaimsPerTree candidates; with an order other than random, these come
-// together. The error is a *QuestionError if it is one of a question.
+// together. The error is a *QueryError if it is one of a query.
 func (s *Search) FindForClaim(ctx context.Context, questions []Query, options ClaimOptions) (*ClaimSearch, error) {
 	asked := make([]Query, len(questions))
 	for i := range questions {
@@ -56,7 +56,7 @@ func atQuestion(place int, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &QuestionError{Question: place, Err: err}
+	return &QueryError{Question: place, Err: err}
 }
 
 // claimInOnePage returns candidates that one statement outside of a transaction has found, nil if it did not find as many

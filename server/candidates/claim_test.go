@@ -207,7 +207,7 @@ func TestCandidates_ForClaimErrors_NameTheQuestion(t *testing.T) {
 	t.Parallel()
 	search := newCloud(t, 2).open()
 	_, err := search.FindForClaim(t.Context(), []candidates.Query{slots(101, 0), requiring(slots(1, 0), "CUSTOM_MISSING")}, candidates.ClaimOptions{Limit: 8})
-	var at *candidates.QuestionError
+	var at *candidates.QueryError
 	var refused *store.RuleViolation
 	if !errors.As(err, &at) || at.Question != 1 || !errors.As(err, &refused) || refused.Rule != store.TraitNotFound {
 		t.Errorf("error = %v, want an unknown trait of question 1", err)

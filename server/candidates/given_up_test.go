@@ -158,7 +158,7 @@ func TestCandidates_OtherSearchesGiveUpTrees_SayNotExact(t *testing.T) {
 	if placement.Fit != 1 || placement.IsExact {
 		t.Errorf("placement = %+v, want one that is not exact", placement)
 	}
-	fit := mustFit(t, search, candidates.FitQuestion{Query: query, Count: 3})
+	fit := mustFit(t, search, candidates.FitQuery{Query: query, Count: 3})
 	if fit.Fit != 1 || fit.AtMost != 3 || fit.Stopped != candidates.StoppedAtEnd {
 		t.Errorf("fit = %+v, want one, and at most 3", fit)
 	}

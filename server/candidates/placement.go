@@ -54,7 +54,7 @@ type PlacementSearch struct {
 // The order of a question is random unless it has one. Without a relation, the members fill one tree after the other, but
 // those of an order by most free capacity take one tree in turn. Of the other settings of order and number only the budget
 // has an effect. It limits the search for the first member of each tree; placer has the limits for further ones. The error
-// is a *QuestionError if it is one of a question.
+// is a *QueryError if it is one of a query.
 func (s *Search) FindPlacement(ctx context.Context, questions []Query, options PlacementOptions) (*PlacementSearch, error) {
 	return inTurn(ctx, s, fairqueue.Short, options.MayUseReplica, func(ctx context.Context, conn *postgres.Conn) (*PlacementSearch, error) {
 		in := postgres.NewSnapshot(conn)

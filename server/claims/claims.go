@@ -73,7 +73,7 @@ type Result struct {
 	Searches int
 }
 
-// Create claims the first candidate that fits. An error of a single question is a *candidates.QuestionError, and one of the
+// Create claims the first candidate that fits. An error of a single question is a *candidates.QueryError, and one of the
 // consumer a *store.RuleViolation.
 func (c *Claims) Create(ctx context.Context, asked *Request) (result Result, err error) {
 	err = c.withKey(ctx, asked.Key, func() error {

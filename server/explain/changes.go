@@ -50,7 +50,7 @@ func edited(of *candidates.Query) candidates.Query {
 }
 
 // changes returns the relaxations to try, in their order.
-func (e *explaining) changes() (all []change) {
+func (e *explanationBuilder) changes() (all []change) {
 	for i := range e.r.parts {
 		for at := range e.r.parts[i].amounts {
 			if change := e.amountChange(i, at); len(change.tries) > 0 {
@@ -96,7 +96,7 @@ func (e *explaining) changes() (all []change) {
 }
 
 // dropRoot removes a condition of roots.
-func (e *explaining) dropRoot(q *candidates.Query, place int) {
+func (e *explanationBuilder) dropRoot(q *candidates.Query, place int) {
 	for _, list := range []*[]string{&q.RootRequired, &q.RootForbidden} {
 		if place < len(*list) && place >= 0 {
 			*list = slices.Delete(slices.Clone(*list), place, place+1)
@@ -113,7 +113,7 @@ func (e *explaining) dropRoot(q *candidates.Query, place int) {
 
 // groupChanges drops constraints of groups: first traits of all groups, then aggregates, then trees. A constraint of equal
 // groups is dropped of all.
-func (e *explaining) groupChanges() (all []change) {
+func (e *explanationBuilder) groupChanges() (all []change) {
 	for _, each := range []func(*candidates.Group, func(string, func(*candidates.Group))){dropsOfTraits, dropsOfAggregates, dropsOfTree} {
 		done := map[int]bool{}
 		for _, of := range e.r.parts {
@@ -142,7 +142,7 @@ func (e *explaining) groupChanges() (all []change) {
 
 // groupsLess drops one group of each part with a suffix, if there are others: several are those of which equal groups are left.
 // They are relaxations from berth 1.6 on.
-func (e *explaining) groupsLess() (changes, several []change) {
+func (e *explanationBuilder) groupsLess() (changes, several []change) {
 	if !e.FreesConsumers || len(e.Query.Groups) < 2 {
 		return nil, nil
 	}
@@ -173,7 +173,7 @@ func groupText(of *candidates.Group) string {
 }
 
 // partsOf returns the parts of a group.
-func (q *question) partsOf(group int) (places []int) {
+func (q *parsedQuery) partsOf(group int) (places []int) {
 	for i := range q.parts {
 		if slices.Contains(q.parts[i].groups, group) {
 			places = append(places, i)
@@ -221,7 +221,7 @@ func sameSet[E comparable](a, b []E) bool {
 }
 
 // amountChange returns the change of an amount: what nearby trees could give, greatest first, and then halves.
-func (e *explaining) amountChange(i, at int) change {
+func (e *explanationBuilder) amountChange(i, at int) change {
 	of := &e.r.parts[i]
 	amount := of.amounts[at]
 	amounts := slices.Clone(e.tally.amounts[amountKey{i, at}])

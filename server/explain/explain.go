@@ -22,8 +22,8 @@ type Explainer struct {
 // New returns an explainer that tries changed queries with a search.
 func New(search *candidates.Search) *Explainer { return &Explainer{search: search, queries: db.New()} }
 
-// Question is a query that is explained, with what its search found.
-type Question struct {
+// ExplainedQuery is a query that is explained, with what its search found.
+type ExplainedQuery struct {
 	Query candidates.Query
 	// Isolate and SameSubtree are the values of these parameters, as the client wrote them: one for each set of the query.
 	Isolate, SameSubtree []string
@@ -37,11 +37,11 @@ type Question struct {
 	Reason Reason
 }
 
-// explaining is an explanation while it is made.
-type explaining struct {
+// explanationBuilder is an explanation while it is made.
+type explanationBuilder struct {
 	*Explainer
-	*Question
-	r     *resolved
+	*ExplainedQuery
+	r     *resolvedQuery
 	in    *postgres.Snapshot
 	tally *tally
 	inUse *db.ExplainNamesInUseRow
@@ -67,9 +67,9 @@ const (
 // Explain explains a query in the snapshot of its search, in at most the given time. What is not complete by then is
 // missing, and the explanation says so. After an error of the database, the explanation has what was complete before, at
 // least its short form; the error is for the log.
-func (x *Explainer) Explain(ctx context.Context, in *postgres.Snapshot, asked *Question, limit time.Duration) (*Explanation, error) {
+func (x *Explainer) Explain(ctx context.Context, in *postgres.Snapshot, asked *ExplainedQuery, limit time.Duration) (*Explanation, error) {
 	begun := time.Now()
-	e := &explaining{Explainer: x, Question: asked, in: in, walkEnd: begun.Add(cmp.Or(x.maxWalk, limit/2)), end: begun.Add(limit), inTree: -1, notInTree: -1, givenUp: map[int64]bool{}}
+	e := &explanationBuilder{Explainer: x, ExplainedQuery: asked, in: in, walkEnd: begun.Add(cmp.Or(x.maxWalk, limit/2)), end: begun.Add(limit), inTree: -1, notInTree: -1, givenUp: map[int64]bool{}}
 	e.explanation.Kind = "candidates"
 	bounded, cancel := context.WithDeadline(ctx, e.end.Add(max(limit/graceDivisor, leastGrace)))
 	defer cancel()
@@ -87,7 +87,7 @@ func (x *Explainer) Explain(ctx context.Context, in *postgres.Snapshot, asked *Q
 }
 
 // explain fills the explanation, member by member.
-func (e *explaining) explain(ctx context.Context) (err error) {
+func (e *explanationBuilder) explain(ctx context.Context) (err error) {
 	if e.r, err = newQuestion(&e.Query).resolve(ctx, e.queries, e.in); err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (e *explaining) explain(ctx context.Context) (err error) {
 }
 
 // reason returns the reason of the explanation.
-func (e *explaining) reason() Reason {
+func (e *explanationBuilder) reason() Reason {
 	switch {
 	case e.Found > 0:
 		return Fits

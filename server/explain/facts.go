@@ -32,7 +32,7 @@ type thing struct {
 }
 
 // things returns all single things, each once, in the order of the question.
-func (r *resolved) things() (all []thing) {
+func (r *resolvedQuery) things() (all []thing) {
 	add := func(item thing) {
 		at := slices.IndexFunc(all, func(t thing) bool {
 			return t.fact.Kind == item.fact.Kind && t.fact.Name == item.fact.Name && t.fact.Amount == item.fact.Amount && t.Least == item.Least
@@ -66,7 +66,7 @@ func (r *resolved) things() (all []thing) {
 }
 
 // addThings adds those of a group.
-func (r *resolved) addThings(place int, add func(thing)) {
+func (r *resolvedQuery) addThings(place int, add func(thing)) {
 	group, groups := &r.query.Groups[place], []int{place}
 	for _, resource := range group.Resources {
 		id, least := r.classes[resource.Class], resource.Amount
@@ -85,7 +85,7 @@ func (r *resolved) addThings(place int, add func(thing)) {
 	}
 }
 
-func (r *resolved) traitThing(set []string, kind string) thing {
+func (r *resolvedQuery) traitThing(set []string, kind string) thing {
 	return thing{Traits: list(set, r.traits), anyOf: set, fact: Fact{Kind: kind, Name: strings.Join(set, ",")}}
 }
 
@@ -99,7 +99,7 @@ func encodedThings(all []thing) json.RawMessage {
 }
 
 // addFacts counts single things, and adds what cannot be met whatever is free.
-func (e *explaining) addFacts(ctx context.Context) error {
+func (e *explanationBuilder) addFacts(ctx context.Context) error {
 	all := e.r.things()
 	rows, err := postgres.QueryOnce(ctx, e.in, func(ctx context.Context, to db.DBTX) ([]db.ExplainFactsRow, error) {
 		return e.queries.ExplainFacts(ctx, to, encodedThings(all))
@@ -136,7 +136,7 @@ func (e *explaining) addFacts(ctx context.Context) error {
 }
 
 // classFact fills the fact of a class.
-func (e *explaining) classFact(ctx context.Context, item *thing, row *db.ExplainFactsRow) error {
+func (e *explanationBuilder) classFact(ctx context.Context, item *thing, row *db.ExplainFactsRow) error {
 	withRoom, most := min(row.WithRoom, maxCounted), max(0, row.MostRoom)
 	item.fact.WithRoom, item.fact.MostRoom = &withRoom, &most
 	item.fact.More = item.fact.More || row.WithRoom > maxCounted
@@ -167,7 +167,7 @@ func reasonOf(item *thing, row *db.ExplainFactsRow) Reason {
 }
 
 // treeConflicts returns the trees of in_tree that do not exist.
-func (e *explaining) treeConflicts() []Conflict {
+func (e *explanationBuilder) treeConflicts() []Conflict {
 	conflicts := []Conflict{}
 	for place := range e.r.query.Groups {
 		group := &e.r.query.Groups[place]
@@ -185,7 +185,7 @@ func (e *explaining) treeConflicts() []Conflict {
 }
 
 // conflictsOf returns the conflicts of a thing.
-func (e *explaining) conflictsOf(ctx context.Context, item *thing) (conflicts []Conflict, err error) {
+func (e *explanationBuilder) conflictsOf(ctx context.Context, item *thing) (conflicts []Conflict, err error) {
 	fact := &item.fact
 	conflict := Conflict{Groups: e.r.suffixes(item.groups), Name: fact.Name}
 	switch {
@@ -219,7 +219,7 @@ func (e *explaining) conflictsOf(ctx context.Context, item *thing) (conflicts []
 }
 
 // namesInUse returns the names of offered classes and of traits that a provider has.
-func (e *explaining) namesInUse(ctx context.Context) (*db.ExplainNamesInUseRow, error) {
+func (e *explanationBuilder) namesInUse(ctx context.Context) (*db.ExplainNamesInUseRow, error) {
 	if e.inUse != nil {
 		return e.inUse, nil
 	}

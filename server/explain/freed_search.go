@@ -29,7 +29,7 @@ const (
 
 // freeing is one tree while the consumers that must go are found.
 type freeing struct {
-	*explaining
+	*explanationBuilder
 	root  *node
 	nodes map[int64]*node
 	until time.Time
@@ -41,7 +41,7 @@ type freeing struct {
 
 // addFreedBy finds, for each of the nearest trees, which consumers must go so that the query fits, and moves those that can
 // never fit behind the others. A tree for which the time does not suffice has no such member.
-func (e *explaining) addFreedBy(ctx context.Context) error {
+func (e *explanationBuilder) addFreedBy(ctx context.Context) error {
 	roots := []int64{}
 	for i := range e.tally.nearest {
 		roots = append(roots, e.tally.nearest[i].root.id)
@@ -55,7 +55,7 @@ func (e *explaining) addFreedBy(ctx context.Context) error {
 	}
 	end := time.Now().Add(time.Until(e.end) / freedTime)
 	for i, root := range roots {
-		f := &freeing{explaining: e, root: p.nodes[root], nodes: map[int64]*node{}}
+		f := &freeing{explanationBuilder: e, root: p.nodes[root], nodes: map[int64]*node{}}
 		f.until = time.Now().Add(time.Until(end) / time.Duration(len(roots)-i))
 		for _, node := range p.usable(root) {
 			f.nodes[node.id] = node

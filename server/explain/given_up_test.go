@@ -45,7 +45,7 @@ func TestExplain_TreesGivenUp_Incomplete(t *testing.T) {
 	explained, err := postgres.OnPrimary(t.Context(), pool, func(conn *postgres.Conn) (*explain.Explanation, error) {
 		in := postgres.NewSnapshot(conn)
 		defer func() { _ = in.Close() }()
-		return explain.New(candidates.New(pool)).Explain(t.Context(), in, &explain.Question{Query: query, Found: 2}, enoughTime)
+		return explain.New(candidates.New(pool)).Explain(t.Context(), in, &explain.ExplainedQuery{Query: query, Found: 2}, enoughTime)
 	})
 	if err != nil {
 		t.Fatal(err)

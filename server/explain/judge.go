@@ -36,7 +36,7 @@ type failure struct {
 }
 
 // judge tests a provider for a part, with an anchor that can use it.
-func (r *resolved) judge(anchor, provider *node, of *part) verdict {
+func (r *resolvedQuery) judge(anchor, provider *node, of *part) verdict {
 	v := verdict{provider: provider, passed: -1}
 	failedAt := -1 // the amount of which a step has failed: only the first counts
 	for i := range of.steps {
@@ -62,7 +62,7 @@ func (r *resolved) judge(anchor, provider *node, of *part) verdict {
 }
 
 // fail adds a failed step to the distance.
-func (v *verdict) fail(r *resolved, item *step, of *part) {
+func (v *verdict) fail(r *resolvedQuery, item *step, of *part) {
 	result := failure{step: item}
 	switch item.kind {
 	case stepInventory:
@@ -82,7 +82,7 @@ func (v *verdict) fail(r *resolved, item *step, of *part) {
 func missingShare(amount, gives int64) float64 { return float64(amount-gives) / float64(amount) }
 
 // passes reports whether a provider passes a step.
-func (r *resolved) passes(anchor, provider *node, of *part, item *step) bool {
+func (r *resolvedQuery) passes(anchor, provider *node, of *part, item *step) bool {
 	foreign := provider.root != anchor.id
 	switch item.kind {
 	case stepReached:
@@ -130,7 +130,7 @@ func free(stock *db.ExplainPageRow) int64 {
 }
 
 // gives returns the greatest amount, at most the requested one, that a provider could give now.
-func (r *resolved) gives(provider *node, of *part, at int) int64 {
+func (r *resolvedQuery) gives(provider *node, of *part, at int) int64 {
 	stock := provider.stock[r.classes[of.amounts[at].Class]]
 	if stock == nil {
 		return 0
@@ -166,7 +166,7 @@ type room struct {
 const sameDistance = 1e-9
 
 // judgePart tests all providers that an anchor can use.
-func (r *resolved) judgePart(anchor *node, usable []*node, of *part, each func(*verdict)) partResult {
+func (r *resolvedQuery) judgePart(anchor *node, usable []*node, of *part, each func(*verdict)) partResult {
 	result := partResult{distance: 2 * float64(len(of.amounts))}
 	sum, sums := int64(0), map[int64]int64(nil)
 	for _, provider := range usable {
@@ -215,7 +215,7 @@ func (p *partResult) failSplit(of *part, sum int64) {
 }
 
 // hasAny reports whether a provider has inventory of a class of a part.
-func (r *resolved) hasAny(provider *node, of *part) bool {
+func (r *resolvedQuery) hasAny(provider *node, of *part) bool {
 	for _, amount := range of.amounts {
 		if provider.stock[r.classes[amount.Class]] != nil {
 			return true

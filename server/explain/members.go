@@ -8,7 +8,7 @@ import (
 )
 
 // funnel returns the stages, each with the trees that pass it and all before.
-func (e *explaining) funnel() []Stage {
+func (e *explanationBuilder) funnel() []Stage {
 	t := e.tally
 	stages := []Stage{{Stage: "all", Trees: t.roots}}
 	if e.inTree >= 0 {
@@ -41,7 +41,7 @@ func (e *explaining) funnel() []Stage {
 }
 
 // parts returns what each part leaves.
-func (e *explaining) parts() []Part {
+func (e *explanationBuilder) parts() []Part {
 	all := make([]Part, len(e.r.parts))
 	for i := range e.r.parts {
 		of := &e.r.parts[i]
@@ -73,7 +73,7 @@ func (e *explaining) parts() []Part {
 }
 
 // addIsolatedConflicts adds the equal groups that must be apart and for which no tree has enough providers.
-func (e *explaining) addIsolatedConflicts() {
+func (e *explanationBuilder) addIsolatedConflicts() {
 	from := len(e.explanation.Conflicts)
 	for i := range e.r.parts {
 		of := &e.r.parts[i]
@@ -91,7 +91,7 @@ func (e *explaining) addIsolatedConflicts() {
 }
 
 // isolatedSets returns the sets of groups that need different providers.
-func (q *question) isolatedSets() [][]int {
+func (q *parsedQuery) isolatedSets() [][]int {
 	if !q.query.Isolate {
 		return q.query.Isolated
 	}
@@ -105,7 +105,7 @@ func (q *question) isolatedSets() [][]int {
 }
 
 // nearest returns the trees that fail by least.
-func (e *explaining) nearest() []Tree {
+func (e *explanationBuilder) nearest() []Tree {
 	shown := []Tree{}
 	for i := range e.tally.nearest {
 		treeResult := &e.tally.nearest[i]
@@ -118,7 +118,7 @@ func (e *explaining) nearest() []Tree {
 }
 
 // missingOf returns the conditions that a tree does not meet.
-func (e *explaining) missingOf(of *treeResult) []Missing {
+func (e *explanationBuilder) missingOf(of *treeResult) []Missing {
 	all := []Missing{}
 	for _, i := range of.failedRoots {
 		all = append(all, Missing{Step: e.r.roots[i].stage, Value: e.r.roots[i].value})
@@ -152,7 +152,7 @@ func missingStep(groups []string, asked *part, v *verdict, failed *failure) Miss
 }
 
 // suffixes returns the suffixes of groups.
-func (q *question) suffixes(groups []int) []string { return suffixesOf(q.query, groups) }
+func (q *parsedQuery) suffixes(groups []int) []string { return suffixesOf(q.query, groups) }
 
 func suffixesOf(query *candidates.Query, groups []int) []string {
 	all := make([]string, len(groups))

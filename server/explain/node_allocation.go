@@ -105,8 +105,8 @@ var fixedStages = []string{nodeStageAvailable, nodeStageNoInstance, nodeStageNoM
 // stagesOfState are the first stages of fixedStages: those of a free node.
 const stagesOfState = 4
 
-// NodeQuestion is a node allocation, and the nodes that it is explained with.
-type NodeQuestion struct {
+// NodeQuery is a node allocation, and the nodes that it is explained with.
+type NodeQuery struct {
 	Asked *store.NodeAllocation
 	// Groups are all nodes that the caller may list, judged for the class of the allocation.
 	Groups []store.NodeGroup
@@ -132,14 +132,14 @@ func TraitElements(traits []string) []string {
 }
 
 // SimilarClasses returns the classes with free nodes whose names are similar to that of the allocation.
-func (q *NodeQuestion) SimilarClasses() []string {
+func (q *NodeQuery) SimilarClasses() []string {
 	return similarToAny([]string{q.Asked.ResourceClass}, q.classes(func(group *store.NodeGroup) bool {
 		return !slices.Contains(group.Passed[:stagesOfState], false)
 	}))
 }
 
 // classes returns the sorted classes of some groups.
-func (q *NodeQuestion) classes(of func(*store.NodeGroup) bool) []string {
+func (q *NodeQuery) classes(of func(*store.NodeGroup) bool) []string {
 	var names []string
 	for i := range q.Groups {
 		if group := &q.Groups[i]; group.Class != "" && of(group) {
@@ -151,10 +151,10 @@ func (q *NodeQuestion) classes(of func(*store.NodeGroup) bool) []string {
 }
 
 // NeedsTraits reports whether no node of the class has one of the required traits, so that Traits are needed.
-func (q *NodeQuestion) NeedsTraits() bool { return len(q.lacking()) > 0 }
+func (q *NodeQuery) NeedsTraits() bool { return len(q.lacking()) > 0 }
 
 // lacking returns the elements that require a trait that no node of the class has.
-func (q *NodeQuestion) lacking() (elements []string) {
+func (q *NodeQuery) lacking() (elements []string) {
 	for i, element := range TraitElements(q.Asked.Traits) {
 		if !strings.HasPrefix(element, "!") && !slices.ContainsFunc(q.ofClass(), func(group store.NodeGroup) bool { return group.Passed[len(fixedStages)+i] }) {
 			elements = append(elements, element)
@@ -164,7 +164,7 @@ func (q *NodeQuestion) lacking() (elements []string) {
 }
 
 // ofClass returns the groups of the class of the allocation.
-func (q *NodeQuestion) ofClass() (groups []store.NodeGroup) {
+func (q *NodeQuery) ofClass() (groups []store.NodeGroup) {
 	for _, group := range q.Groups {
 		if group.Class == q.Asked.ResourceClass && group.Class != "" {
 			groups = append(groups, group)
@@ -174,7 +174,7 @@ func (q *NodeQuestion) ofClass() (groups []store.NodeGroup) {
 }
 
 // ExplainNodeAllocation explains a node allocation.
-func ExplainNodeAllocation(q *NodeQuestion) *NodeAllocation {
+func ExplainNodeAllocation(q *NodeQuery) *NodeAllocation {
 	j := newNodeJudge(q)
 	complete := q.Similar != nil
 	allocation := &NodeAllocation{

@@ -11,7 +11,7 @@ import (
 
 // nodeJudge counts the nodes of a class that pass the stages of a node allocation.
 type nodeJudge struct {
-	*NodeQuestion
+	*NodeQuery
 	// stages are those after resource_class, with the element of a traits stage as value.
 	stages []NodeStage
 	groups []store.NodeGroup
@@ -22,8 +22,8 @@ type nodeJudge struct {
 	fits int64
 }
 
-func newNodeJudge(q *NodeQuestion) *nodeJudge {
-	j := &nodeJudge{NodeQuestion: q, groups: q.ofClass(), states: map[string]int64{}}
+func newNodeJudge(q *NodeQuery) *nodeJudge {
+	j := &nodeJudge{NodeQuery: q, groups: q.ofClass(), states: map[string]int64{}}
 	for _, group := range q.Groups {
 		j.all += group.Nodes
 	}

@@ -18,9 +18,9 @@ import (
 // wordBits is how many conditions one word has.
 const wordBits = 62
 
-// resolved is a question with ids instead of names.
-type resolved struct {
-	*question
+// resolvedQuery is a question with ids instead of names.
+type resolvedQuery struct {
+	*parsedQuery
 	classes, traits map[string]int32
 	aggregates      map[uuid.UUID]int32
 	trees           map[uuid.UUID]int64
@@ -30,8 +30,8 @@ type resolved struct {
 }
 
 // resolve looks up all names of a question.
-func (q *question) resolve(ctx context.Context, queries *db.Queries, in *postgres.Snapshot) (*resolved, error) {
-	r := &resolved{question: q, classes: map[string]int32{}, traits: map[string]int32{}, aggregates: map[uuid.UUID]int32{}, trees: map[uuid.UUID]int64{}}
+func (q *parsedQuery) resolve(ctx context.Context, queries *db.Queries, in *postgres.Snapshot) (*resolvedQuery, error) {
+	r := &resolvedQuery{parsedQuery: q, classes: map[string]int32{}, traits: map[string]int32{}, aggregates: map[uuid.UUID]int32{}, trees: map[uuid.UUID]int64{}}
 	asked := db.CandidateNamesParams{Classes: []string{}, Traits: []string{}, Aggregates: []uuid.UUID{}, Trees: slices.Concat([]uuid.UUID{}, q.query.NotInTree)}
 	for i := range q.parts {
 		for _, amount := range q.parts[i].amounts {
@@ -79,7 +79,7 @@ type encodedCondition struct {
 	NotMemberOf string `json:"not_member_of,omitempty"`
 }
 
-func (r *resolved) encode() json.RawMessage {
+func (r *resolvedQuery) encode() json.RawMessage {
 	all := []encodedCondition{}
 	for i, condition := range r.conditions {
 		result := encodedCondition{Word: i / wordBits, Bit: 1 << (i % wordBits)}
@@ -131,7 +131,7 @@ type page struct {
 }
 
 // read reads a page of trees.
-func (r *resolved) read(ctx context.Context, queries *db.Queries, in *postgres.Snapshot, roots []int64) (*page, error) {
+func (r *resolvedQuery) read(ctx context.Context, queries *db.Queries, in *postgres.Snapshot, roots []int64) (*page, error) {
 	rows, err := postgres.QueryOnce(ctx, in, func(ctx context.Context, to db.DBTX) ([]db.ExplainPageRow, error) {
 		return queries.ExplainPage(ctx, to, db.ExplainPageParams{
 			Conditions: r.encoded, Roots: roots, Sharing: r.sharing, Classes: append([]int32{}, r.classIDs...),

@@ -23,7 +23,7 @@ const (
 )
 
 // relax tries changes of the query until its time is over, and keeps those that give more candidates.
-func (e *explaining) relax(ctx context.Context) error {
+func (e *explanationBuilder) relax(ctx context.Context) error {
 	complete := true
 	e.explanation.Relaxations, e.explanation.RelaxationsComplete = []Relaxation{}, &complete
 	base := e.Found
@@ -54,7 +54,7 @@ func (e *explaining) relax(ctx context.Context) error {
 
 // tryAll tries changes twice: first each for a short time, because most that help do so at once, and then those again whose
 // searches have not ended.
-func (e *explaining) tryAll(ctx context.Context, changes []change, base int) error {
+func (e *explanationBuilder) tryAll(ctx context.Context, changes []change, base int) error {
 	for pass := range 2 {
 		for i := range changes {
 			if changes[i].isTried {
@@ -85,7 +85,7 @@ func (x *Explainer) CountFound(ctx context.Context, in *postgres.Snapshot, query
 }
 
 // count returns how many candidates a query has, up to relaxedLimit, and whether the search has ended in time.
-func (e *explaining) count(ctx context.Context, query candidates.Query, until time.Time) (count int, isAll bool, err error) {
+func (e *explanationBuilder) count(ctx context.Context, query candidates.Query, until time.Time) (count int, isAll bool, err error) {
 	query.Limit = relaxedLimit
 	count, isAll, err = e.search.CountIn(ctx, e.in, query, until)
 	if fault.As(err) != nil { // the budget of the search
@@ -96,7 +96,7 @@ func (e *explaining) count(ctx context.Context, query candidates.Query, until ti
 
 // try searches with a change for some time, and keeps what it finds if these are more candidates than those of the query
 // itself.
-func (e *explaining) try(ctx context.Context, item *change, base int, slice time.Duration) error {
+func (e *explanationBuilder) try(ctx context.Context, item *change, base int, slice time.Duration) error {
 	if e.explanation.Sample.Exact && !e.canHelp(item) {
 		item.isTried = true
 		return nil
@@ -127,7 +127,7 @@ func (e *explaining) try(ctx context.Context, item *change, base int, slice time
 }
 
 // canHelp reports whether anything that a change does not concern holds in some judged tree.
-func (e *explaining) canHelp(item *change) bool {
+func (e *explanationBuilder) canHelp(item *change) bool {
 	if e.tally.met() > 0 || e.inTree >= 0 || item.addsTrees || item.root != noRoot && e.tally.only[-1-item.root] > 0 {
 		return true
 	}

@@ -51,7 +51,7 @@ func explained(t *testing.T, x *explain.Explainer, pool *postgres.Pool, query ca
 	made, err := postgres.OnPrimary(t.Context(), pool, func(conn *postgres.Conn) (*explain.Explanation, error) {
 		in := postgres.NewSnapshot(conn)
 		defer func() { _ = in.Close() }()
-		return x.Explain(t.Context(), in, &explain.Question{Query: query}, enoughTime)
+		return x.Explain(t.Context(), in, &explain.ExplainedQuery{Query: query}, enoughTime)
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -30,7 +30,7 @@ type combination struct {
 }
 
 // combinationStages returns the stages that apply.
-func (q *question) combinationStages() (all []combination) {
+func (q *parsedQuery) combinationStages() (all []combination) {
 	whole := ofOneTree(q.query)
 	unbound := whole
 	unbound.Subtrees, unbound.Isolated, unbound.Isolate = nil, nil, false
@@ -67,7 +67,7 @@ func ofOneTree(of *candidates.Query) candidates.Query {
 
 // traitStage is the stage of the unsuffixed group by itself. The classes that it splits can be spread further for the sums
 // of all groups, over more providers with more traits.
-func (q *question) traitStage(unbound candidates.Query) combination {
+func (q *parsedQuery) traitStage(unbound candidates.Query) combination {
 	alone := unbound
 	alone.OnePerTree = false
 	alone.RootRequired, alone.RootForbidden, alone.RootMemberOf, alone.RootNotMemberOf = nil, nil, nil, nil
@@ -83,7 +83,7 @@ func (q *question) traitStage(unbound candidates.Query) combination {
 }
 
 // hasSums reports whether two groups ask for one class, or an amount can be split.
-func (q *question) hasSums() bool {
+func (q *parsedQuery) hasSums() bool {
 	asked := map[string]bool{}
 	for _, group := range q.query.Groups {
 		for _, resource := range group.Resources {
@@ -97,7 +97,7 @@ func (q *question) hasSums() bool {
 }
 
 // combine evaluates the stages for trees that meet all parts.
-func (e *explaining) combine(ctx context.Context, met []treeResult, into *counts) error {
+func (e *explanationBuilder) combine(ctx context.Context, met []treeResult, into *counts) error {
 	isWhole := false
 	for i := range e.stages {
 		stage := &e.stages[i]
@@ -118,7 +118,7 @@ func (e *explaining) combine(ctx context.Context, met []treeResult, into *counts
 }
 
 // treesWith returns the roots of the trees that pass a stage.
-func (e *explaining) treesWith(ctx context.Context, stage *combination, of []treeResult) (map[int64]bool, error) {
+func (e *explanationBuilder) treesWith(ctx context.Context, stage *combination, of []treeResult) (map[int64]bool, error) {
 	with := map[int64]bool{}
 	if stage.isWhole && e.Found == 0 {
 		return with, nil
@@ -153,7 +153,7 @@ func (e *explaining) treesWith(ctx context.Context, stage *combination, of []tre
 
 // keepPassing returns the trees that pass a stage. The others are trees without candidates, except for those that the search
 // has given up.
-func (e *explaining) keepPassing(of []treeResult, with map[int64]bool, stage string) (passing []treeResult) {
+func (e *explanationBuilder) keepPassing(of []treeResult, with map[int64]bool, stage string) (passing []treeResult) {
 	for _, treeResult := range of {
 		if with[treeResult.root.id] {
 			passing = append(passing, treeResult)

@@ -28,7 +28,7 @@ func Short(kind string, reason Reason) *Explanation {
 
 // summary returns a paragraph for people: what fails, the nearest tree, what would help, and how sure that is. If candidates
 // were found, nothing is missing, and it has no nearest tree.
-func (e *explaining) summary() string {
+func (e *explanationBuilder) summary() string {
 	texts := []string{e.firstSentence()}
 	if near := e.explanation.Nearest; e.explanation.Reason != Fits && len(near) > 0 && len(near[0].Missing) > 0 {
 		var missing []string
@@ -137,7 +137,7 @@ func aggregateText(value string) string {
 }
 
 // firstSentence says what fails. An incomplete explanation has that of the short form.
-func (e *explaining) firstSentence() string {
+func (e *explanationBuilder) firstSentence() string {
 	switch e.explanation.Reason {
 	case Fits:
 		return e.fitsSentence()
@@ -163,7 +163,7 @@ func (e *explaining) firstSentence() string {
 
 // fitsSentence says how many trees have a candidate, and how many candidates the response has. A number that reaches the limit
 // of the query is not that of all candidates.
-func (e *explaining) fitsSentence() string {
+func (e *explanationBuilder) fitsSentence() string {
 	found := plural(int64(e.Found), "candidate")
 	if e.explanation.Funnel == nil {
 		return found + choose(e.Found == 1, " was", " were") + " found."
@@ -176,7 +176,7 @@ func (e *explaining) fitsSentence() string {
 }
 
 // unavailableSentence is about the first single thing that no provider has.
-func (e *explaining) unavailableSentence() string {
+func (e *explanationBuilder) unavailableSentence() string {
 	thing, fact := e.unavailable, &e.unavailable.fact
 	switch fact.Kind {
 	case "root_trait":
@@ -204,7 +204,7 @@ func (e *explaining) unavailableSentence() string {
 }
 
 // partName names a part at the beginning of a sentence.
-func (e *explaining) partName(of *part) string {
+func (e *explanationBuilder) partName(of *part) string {
 	var amounts []string
 	for _, amount := range of.amounts {
 		amounts = append(amounts, fmt.Sprintf("%d %s", amount.Amount, amount.Class))
@@ -224,7 +224,7 @@ func (e *explaining) partName(of *part) string {
 // nowhere is the sentence about parts that are in some tree each.
 const nowhere = "Everything that is asked for is in some tree, but no tree has all of it."
 
-func (e *explaining) noTreeSentence() string {
+func (e *explanationBuilder) noTreeSentence() string {
 	at := slices.IndexFunc(e.explanation.Funnel, func(s Stage) bool { return s.Trees == 0 })
 	if at < 1 {
 		return nowhere
@@ -247,7 +247,7 @@ func (e *explaining) noTreeSentence() string {
 }
 
 // partSentence says which step of a part no provider passes; empty if there is none.
-func (e *explaining) partSentence(of *part, shown *Part) string {
+func (e *explanationBuilder) partSentence(of *part, shown *Part) string {
 	at := slices.IndexFunc(shown.Steps, func(s Step) bool { return s.Providers == 0 })
 	fails := ""
 	switch {
@@ -301,7 +301,7 @@ func failsText(of *part, item *step) string {
 	return fmt.Sprintf("none has %s free", text)
 }
 
-func (e *explaining) togetherSentence() string {
+func (e *explanationBuilder) togetherSentence() string {
 	met := e.tally.met()
 	text := fmt.Sprintf("%s %s a provider for each group, but ", plural(met, "tree"), choose(met == 1, "has", "have"))
 	at := slices.IndexFunc(e.explanation.Funnel, func(s Stage) bool { return s.Trees == 0 })

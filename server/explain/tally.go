@@ -21,7 +21,7 @@ const (
 
 // tally counts what the trees of a question pass.
 type tally struct {
-	r *resolved
+	r *resolvedQuery
 	// roots is the number of all roots, rest that of those for which the sampled ones stand.
 	roots, rest int64
 	strata      [2]counts
@@ -70,7 +70,7 @@ type treeResult struct {
 	freedBy FreedBy
 }
 
-func newTally(r *resolved, stages int) *tally {
+func newTally(r *resolvedQuery, stages int) *tally {
 	t := &tally{r: r, sharers: map[int64][]int{}, most: make([]int64, len(r.parts)), amounts: map[amountKey][]int64{}, only: map[int]int64{}}
 	for i := range t.strata {
 		t.strata[i] = *newCounts(r, stages)
@@ -78,7 +78,7 @@ func newTally(r *resolved, stages int) *tally {
 	return t
 }
 
-func newCounts(r *resolved, stages int) *counts {
+func newCounts(r *resolvedQuery, stages int) *counts {
 	result := &counts{
 		afterRoots: make([]int64, len(r.roots)), afterGroups: make([]int64, len(r.query.Groups)), afterStages: make([]int64, stages),
 		parts: make([]partCounts, len(r.parts)),

@@ -25,7 +25,7 @@ const (
 
 // walk judges the trees that not_in_tree leaves: those of in_tree, or those with something rare and then the others, from a
 // random place of an order without meaning, until its time is over.
-func (e *explaining) walk(ctx context.Context) (err error) {
+func (e *explanationBuilder) walk(ctx context.Context) (err error) {
 	if e.tally.roots, err = postgres.QueryOnce(ctx, e.in, func(ctx context.Context, to db.DBTX) (int64, error) {
 		return e.queries.ExplainRootCount(ctx, to)
 	}); err != nil {
@@ -57,7 +57,7 @@ func (e *explaining) walk(ctx context.Context) (err error) {
 }
 
 // excludedRoots returns the roots of the trees of not_in_tree.
-func (e *explaining) excludedRoots() map[int64]bool {
+func (e *explanationBuilder) excludedRoots() map[int64]bool {
 	excluded := map[int64]bool{}
 	for _, id := range e.Query.NotInTree {
 		if root := e.r.trees[id]; root >= 0 {
@@ -69,7 +69,7 @@ func (e *explaining) excludedRoots() map[int64]bool {
 
 // addTreeForEachGroup judges a tree in which each group finds a provider, if there is one and the sample has none: the reason
 // must not depend on the sample.
-func (e *explaining) addTreeForEachGroup(ctx context.Context) error {
+func (e *explanationBuilder) addTreeForEachGroup(ctx context.Context) error {
 	t := e.tally
 	if t.rest == t.strata[sampled].all || t.met() > 0 || e.missing != "" && !e.r.namesTrees() {
 		return nil
@@ -83,7 +83,7 @@ func (e *explaining) addTreeForEachGroup(ctx context.Context) error {
 }
 
 // walkNamed judges the trees of in_tree, in random order if they are many.
-func (e *explaining) walkNamed(ctx context.Context, roots []int64) error {
+func (e *explanationBuilder) walkNamed(ctx context.Context, roots []int64) error {
 	if len(roots) > maxPageTrees {
 		rand.Shuffle(len(roots), func(i, j int) { roots[i], roots[j] = roots[j], roots[i] })
 	}
@@ -96,7 +96,7 @@ func (e *explaining) walkNamed(ctx context.Context, roots []int64) error {
 }
 
 // judgeAll judges trees, as far as the time permits, and returns those that it judged. They count as they are.
-func (e *explaining) judgeAll(ctx context.Context, roots []int64) (judged map[int64]bool, err error) {
+func (e *explanationBuilder) judgeAll(ctx context.Context, roots []int64) (judged map[int64]bool, err error) {
 	judged = map[int64]bool{}
 	for page := range slices.Chunk(roots, maxPageTrees) {
 		if err := e.judgePage(ctx, page, counted); err != nil {
@@ -113,7 +113,7 @@ func (e *explaining) judgeAll(ctx context.Context, roots []int64) (judged map[in
 }
 
 // walkRoots judges all roots but the excluded ones, as far as the time permits.
-func (e *explaining) walkRoots(ctx context.Context, excluded map[int64]bool) error {
+func (e *explanationBuilder) walkRoots(ctx context.Context, excluded map[int64]bool) error {
 	if e.tally.roots > firstPageTrees {
 		roots, err := e.rareRoots(ctx)
 		if err != nil {
@@ -134,7 +134,7 @@ func (e *explaining) walkRoots(ctx context.Context, excluded map[int64]bool) err
 }
 
 // walkFrom judges the roots from a place on, and then those up to it, without some.
-func (e *explaining) walkFrom(ctx context.Context, start position, without map[int64]bool) error {
+func (e *explanationBuilder) walkFrom(ctx context.Context, start position, without map[int64]bool) error {
 	at, until, size := start, position{math.MaxInt64, math.MaxInt64}, firstPageTrees
 	for isOver := false; !isOver && e.tally.strata[sampled].all < e.tally.rest; {
 		begun := time.Now()
@@ -162,7 +162,7 @@ func (e *explaining) walkFrom(ctx context.Context, start position, without map[i
 type position struct{ place, id int64 }
 
 // nextRoots returns the next roots of the order, and moves behind them.
-func (e *explaining) nextRoots(ctx context.Context, at *position, until position, size int) (roots []int64, err error) {
+func (e *explanationBuilder) nextRoots(ctx context.Context, at *position, until position, size int) (roots []int64, err error) {
 	rows, err := postgres.QueryOnce(ctx, e.in, func(ctx context.Context, to db.DBTX) ([]db.ExplainRootsRow, error) {
 		return e.queries.ExplainRoots(ctx, to, db.ExplainRootsParams{
 			AfterPlace: at.place, AfterID: at.id, UntilPlace: until.place, UntilID: until.id, MaxRows: int32(size),
@@ -176,7 +176,7 @@ func (e *explaining) nextRoots(ctx context.Context, at *position, until position
 }
 
 // nextSize returns the size of the next page: small enough that the walk ends in time.
-func (e *explaining) nextSize(size int, took time.Duration) int {
+func (e *explanationBuilder) nextSize(size int, took time.Duration) int {
 	page := time.Until(e.end) / pagesPerWalk
 	if took <= 0 {
 		return maxPageTrees
@@ -185,7 +185,7 @@ func (e *explaining) nextSize(size int, took time.Duration) int {
 }
 
 // addSample says how many trees were judged.
-func (e *explaining) addSample() {
+func (e *explanationBuilder) addSample() {
 	t := e.tally
 	looked := &t.strata[sampled]
 	e.explanation.Sample = &Sample{Exact: t.rest == looked.all, Trees: t.roots, LookedAt: t.looked()}
@@ -198,7 +198,7 @@ func (e *explaining) addSample() {
 
 // judgePage judges some trees: each condition by itself, and for the trees that meet all, the conditions for several groups
 // together. After an error, none of them counts.
-func (e *explaining) judgePage(ctx context.Context, roots []int64, in stratum) error {
+func (e *explanationBuilder) judgePage(ctx context.Context, roots []int64, in stratum) error {
 	if len(roots) == 0 {
 		return nil
 	}
@@ -215,7 +215,7 @@ func (e *explaining) judgePage(ctx context.Context, roots []int64, in stratum) e
 }
 
 // namedRoots returns the anchors that can serve every group with in_tree; named is false if no group has it.
-func (e *explaining) namedRoots(ctx context.Context) (roots []int64, named bool, err error) {
+func (e *explanationBuilder) namedRoots(ctx context.Context) (roots []int64, named bool, err error) {
 	for _, part := range e.r.parts {
 		if part.inTree == nil {
 			continue
@@ -244,14 +244,14 @@ func (e *explaining) namedRoots(ctx context.Context) (roots []int64, named bool,
 }
 
 // anchors returns the roots of the trees that can use the sharing ones of some providers, and of a tree.
-func (e *explaining) anchors(ctx context.Context, providers []int64, tree int64) ([]int64, error) {
+func (e *explanationBuilder) anchors(ctx context.Context, providers []int64, tree int64) ([]int64, error) {
 	return postgres.QueryOnce(ctx, e.in, func(ctx context.Context, to db.DBTX) ([]int64, error) {
 		return e.queries.CandidateAnchors(ctx, to, append([]int64{}, providers...), tree)
 	})
 }
 
 // rareRoots returns the roots of the trees that have, or can use, something that few providers have.
-func (e *explaining) rareRoots(ctx context.Context) ([]int64, error) {
+func (e *explanationBuilder) rareRoots(ctx context.Context) ([]int64, error) {
 	var all []thing
 	for i, thing := range e.r.things() {
 		fact := &e.explanation.Facts[i]

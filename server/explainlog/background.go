@@ -13,7 +13,7 @@ import (
 // task is a query that this server was the first to write.
 type task struct {
 	stored   store.StoredQuery
-	question Question
+	question Query
 	since    time.Time
 }
 

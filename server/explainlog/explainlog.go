@@ -54,7 +54,7 @@ type Options struct {
 	Store *store.Store
 	Log   *slog.Logger
 	// Explain computes an explanation of a query for candidates or of a claim; nil: explanations have the short form.
-	Explain func(context.Context, Question) (*explain.Explanation, error)
+	Explain func(context.Context, Query) (*explain.Explanation, error)
 
 	// interval is that between two statements of the writer, cleanInterval that between two cleanings. Tests set them; 0:
 	// a second and a minute.
@@ -68,8 +68,8 @@ type SearchOptions struct {
 	Randomize bool   `json:"randomize"`
 }
 
-// Question is a recorded query, with all that the computation of its explanation needs.
-type Question struct {
+// Query is a recorded query, with all that the computation of its explanation needs.
+type Query struct {
 	Kind, API string
 	// Version is that of the request, with the version of the extensions.
 	Version microversion.Version
@@ -80,7 +80,7 @@ type Question struct {
 }
 
 // digest returns the SHA-256 of what equal queries have in common.
-func (q *Question) digest() store.Digest {
+func (q *Query) digest() store.Digest {
 	encoded, _ := json.Marshal([]any{q.Kind, q.API, q.Version.Label(), q.Text, q.Options}) // it has strings and numbers only
 	return sha256.Sum256(encoded)
 }

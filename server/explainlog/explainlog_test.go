@@ -94,8 +94,8 @@ func await(t *testing.T, what string, holds func() bool) {
 }
 
 // stub returns a computation that counts its calls.
-func stub(calls *atomic.Int64) func(context.Context, Question) (*explain.Explanation, error) {
-	return func(_ context.Context, question Question) (*explain.Explanation, error) {
+func stub(calls *atomic.Int64) func(context.Context, Query) (*explain.Explanation, error) {
+	return func(_ context.Context, question Query) (*explain.Explanation, error) {
 		calls.Add(1)
 		return &explain.Explanation{Kind: question.Kind, Reason: question.Reason, Summary: question.Text}, nil
 	}
@@ -167,7 +167,7 @@ func TestExplain_LookupFails_ReturnsShortForm(t *testing.T) {
 	t.Parallel()
 	l := newLog(t, openStore(t, dbtest.New(t).URL), func(o *Options) {
 		o.Rate = 0
-		o.Explain = func(context.Context, Question) (*explain.Explanation, error) { return nil, errors.New("broken") }
+		o.Explain = func(context.Context, Query) (*explain.Explanation, error) { return nil, errors.New("broken") }
 	})
 	l.Start()
 	one := record(8)
@@ -211,7 +211,7 @@ func TestExplain_ComputationPanics_PlaceGivenBack(t *testing.T) {
 	db := dbtest.New(t)
 	var calls atomic.Int64
 	l := newLog(t, openStore(t, db.URL), func(o *Options) {
-		o.Explain = func(context.Context, Question) (*explain.Explanation, error) {
+		o.Explain = func(context.Context, Query) (*explain.Explanation, error) {
 			calls.Add(1)
 			panic("broken")
 		}

@@ -70,8 +70,8 @@ func (l *Log) lookUp(ctx context.Context, row *store.RecordedResult, inTime bool
 }
 
 // questionOf returns the question of a stored query.
-func questionOf(row *store.RecordedQuery) (Question, error) {
-	question := Question{Kind: row.Kind, API: row.API, Text: row.Text, Reason: explain.Reason(row.Reason)}
+func questionOf(row *store.RecordedQuery) (Query, error) {
+	question := Query{Kind: row.Kind, API: row.API, Text: row.Text, Reason: explain.Reason(row.Reason)}
 	if err := json.Unmarshal(row.Options, &question.Options); err != nil {
 		return question, fmt.Errorf("invalid options of a stored query: %w", err)
 	}

@@ -28,7 +28,7 @@ const (
 type batch struct {
 	places    map[batchKey]int
 	queries   []store.RecordedQuery
-	questions []Question
+	questions []Query
 	requests  []store.RecordedRequest
 	recorded  map[string]int
 	// bytes is the size of its records in the queue.
@@ -50,7 +50,7 @@ func (b *batch) isFull(kind string) bool { return b.recorded[kind] >= maxRecorde
 
 // add adds a record, and merges its query with an equal one.
 func (b *batch) add(record *Record) {
-	question := Question{
+	question := Query{
 		Kind: record.Kind, API: Placement, Version: record.Version, Text: record.Text, Options: record.Options, Reason: record.Reason,
 	}
 	if question.Kind == Candidates {
@@ -84,7 +84,7 @@ func (b *batch) add(record *Record) {
 }
 
 // recorded returns the row of a question without requests.
-func (q *Question) recorded(key batchKey, at time.Time) store.RecordedQuery {
+func (q *Query) recorded(key batchKey, at time.Time) store.RecordedQuery {
 	recordedQuery := store.RecordedQuery{
 		Digest: key.digest, WindowStart: key.window, Kind: q.Kind, API: q.API, Microversion: q.Version.String(),
 		Text: q.Text, Reason: string(q.Reason), FirstAskedAt: at, LastAskedAt: at,

@@ -67,7 +67,7 @@ func (o *operations) aggregateOperations() []*route.Operation {
 		Description: "Returns pages of aggregates with the numbers of their providers. An aggregate stays in the list after its last " +
 			"provider has left it. `GET /resource_providers?member_of=` lists the members of an aggregate.",
 		Fails: slices.Concat(aggregatePaging.failures(), []route.Failure{tooManyValues}),
-		Variants: []route.Variant{route.From(readsExtension, o.aggregateList, route.Query(aggregateListDocs),
+		Variants: []route.Variant{route.From(berth14, o.aggregateList, route.Query(aggregateListDocs),
 			route.Example(showing(exampleAggregateList())))},
 	}}
 }

@@ -86,16 +86,16 @@ func (o *operations) allocationPatchOperation(path string) *route.Operation {
 		Summary: "Change some of a consumer's allocations", Checks: patches, Fails: allocationPatchFailures,
 		Description: "A JSON merge patch (RFC 7396). It checks only amounts that change. Removing the last allocation deletes the consumer, " +
 			"and the response has no allocations. A patch that changes nothing increments no generation.",
-		Variants: []route.Variant{route.Write(writesExtension, body, o.allocationPatch,
+		Variants: []route.Variant{route.Write(berth13, body, o.allocationPatch,
 			route.Example(showing(allocationsOf(instanceRow))))},
 	}
 }
 
 // toStore converts the patch in the order of the request.
-func (p *ConsumerPatch) toStore(consumer uuid.UUID, generation *int64) (store.AllocationPatch, sentUUIDs, error) {
+func (p *ConsumerPatch) toStore(consumer uuid.UUID, generation *int64) (store.AllocationPatch, receivedUUIDs, error) {
 	patch, sent := store.AllocationPatch{
 		Consumer: consumer, Generation: generation, ProjectID: p.ProjectID, UserID: p.UserID, Type: p.Type,
-	}, sentUUIDs{}
+	}, receivedUUIDs{}
 	if p.Allocations.Ordered == nil && p.ProjectID == nil && p.UserID == nil && p.Type == nil {
 		return patch, sent, patchWithoutChange.Of()
 	}

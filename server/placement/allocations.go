@@ -116,8 +116,8 @@ func (o *operations) allocationOperations() []*route.Operation {
 		ID: "allocation-delete", Method: http.MethodDelete, Path: single, Tag: tagAllocations,
 		Rule: policy.AllocationsDelete, Summary: "Delete a consumer's allocations",
 		Description: "The request compares no generation and changes no provider generation.",
-		Fails:       []route.Failure{consumerNotFound, staleConsumer.From(writesExtension)}, Query: comparesConsumer,
-		Variants: []route.Variant{route.From(v(0), o.allocationDelete, route.DescribedFrom(writesExtension,
+		Fails:       []route.Failure{consumerNotFound, staleConsumer.From(berth13)}, Query: comparesConsumer,
+		Variants: []route.Variant{route.From(v(0), o.allocationDelete, route.DescribedFrom(berth13,
 			"The request compares a consumer generation in the query string and changes no provider generation."))},
 	}, o.allocationPatchOperation(single), o.claimCreateOperation()}
 }

@@ -22,17 +22,17 @@ const (
 	varyHeader      = "Vary"
 )
 
-// writesExtension is the version of Berth's extensions that checks query strings of all operations and adds generations to writes.
-var writesExtension = microversion.Berth(3)
+// berth13 is the version of Berth's extensions that checks query strings of all operations and adds generations to writes.
+var berth13 = microversion.Berth(3)
 
-// readsExtension is the version of Berth's extensions with lists in pages, trees, consumers and capacity.
-var readsExtension = microversion.Berth(4)
+// berth14 is the version of Berth's extensions with lists in pages, trees, consumers and capacity.
+var berth14 = microversion.Berth(4)
 
 // API returns the properties of the Placement API that are not part of an operation.
 func API() *route.API {
 	return &route.API{
 		Service: microversion.Service, Min: microversion.Min, Max: microversion.Max,
-		Extensions: microversion.Extended(), StrictSince: writesExtension, DryRuns: dryRuns(),
+		Extensions: microversion.Extended(), StrictSince: berth13, DryRuns: dryRuns(),
 		Title: "Placement API", Description: introduction, Label: microversion.Version.Label,
 		VersionHeader: microversion.Header,
 		VersionValue:  microversion.Version.HeaderValue,
@@ -101,7 +101,7 @@ func nameErrorCodes(at microversion.Version, schemas map[string]*huma.Schema) {
 		return
 	}
 	delete(item.Properties, "explanation")
-	if at >= explainExtension {
+	if at >= berth12 {
 		addErrorExplanation(item, schemas)
 	} else { // those of a member that the version does not have
 		maps.DeleteFunc(schemas, func(name string, _ *huma.Schema) bool { return strings.HasPrefix(name, "Explanation") })
@@ -109,7 +109,7 @@ func nameErrorCodes(at microversion.Version, schemas map[string]*huma.Schema) {
 	if !at.NamesFreedConsumers() {
 		maps.DeleteFunc(schemas, func(name string, _ *huma.Schema) bool { return strings.HasPrefix(name, "ExplanationFreed") })
 	}
-	if at < writesExtension {
+	if at < berth13 {
 		for _, member := range []string{"refused", "fit", "exact"} {
 			delete(item.Properties, member)
 		}
@@ -132,14 +132,14 @@ func nameErrorCodes(at microversion.Version, schemas map[string]*huma.Schema) {
 		fault.CodeProviderInUse, fault.CodeCannotDeleteParent, fault.CodeProviderNotFound,
 		fault.CodeDuplicateKey, fault.CodeBadValue, fault.CodeMissingValue,
 	}
-	if at >= searchExtension {
+	if at >= berth11 {
 		codes = append(codes, fault.CodeExtensionUnsupported, fault.CodeExtensionCombination, fault.CodeExtensionBadValue,
 			fault.CodeExtensionConflict, fault.CodeExtensionDuplicateKey, fault.CodeExtensionUnknownGroup)
 	}
-	if at >= explainExtension {
+	if at >= berth12 {
 		codes = append(codes, fault.CodeExplanationNotFound, fault.CodePageBadMarker)
 	}
-	if at >= writesExtension {
+	if at >= berth13 {
 		codes = append(codes,
 			fault.CodePrecondition, fault.CodeWriteBadValue,
 			fault.CodeKeyMalformed, fault.CodeKeyUnsupported, fault.CodeKeyLifetime, fault.CodeKeyReused, fault.CodeKeysFull,
@@ -148,7 +148,7 @@ func nameErrorCodes(at microversion.Version, schemas map[string]*huma.Schema) {
 			fault.CodeNothingFits, fault.CodeClaimContended, fault.CodeClaimUndecided,
 		)
 	}
-	if at >= readsExtension {
+	if at >= berth14 {
 		codes = append(codes, fault.CodeTooManyConsumers, fault.CodeCapacityBusy)
 	}
 	if at.HasOwnErrorCodes() {

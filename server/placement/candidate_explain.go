@@ -19,8 +19,8 @@ import (
 	"github.com/berthd/berth/server/searchpool"
 )
 
-// explainExtension is the version of Berth's extensions that adds explanations.
-var explainExtension = microversion.Berth(2)
+// berth12 is the version of Berth's extensions that adds explanations.
+var berth12 = microversion.Berth(2)
 
 // explainParam selects explanations: of empty responses, or of all.
 const (
@@ -29,8 +29,8 @@ const (
 	explainAlways = "always"
 )
 
-// candidateSearching is a query while it is answered.
-type candidateSearching struct {
+// candidateRequest is a query while it is answered.
+type candidateRequest struct {
 	*operations
 	values querystring.Values
 	asked  candidates.Query
@@ -56,7 +56,7 @@ func mayExplain(ctx context.Context, explains string) error {
 
 // start searches in a turn, and encodes the first part of the response. The turn ends when the stream is closed. An
 // explanation has the same turn.
-func (s *candidateSearching) start(ctx context.Context) (*candidateStream, error) {
+func (s *candidateRequest) start(ctx context.Context) (*candidateStream, error) {
 	return candidates.InTurn(ctx, s.search, &s.asked, func(ctx context.Context, turn *searchpool.Turn) (*candidateStream, error) {
 		stream, err := s.startInTurn(ctx)
 		if err == nil {
@@ -67,7 +67,7 @@ func (s *candidateSearching) start(ctx context.Context) (*candidateStream, error
 	})
 }
 
-func (s *candidateSearching) startInTurn(ctx context.Context) (*candidateStream, error) {
+func (s *candidateRequest) startInTurn(ctx context.Context) (*candidateStream, error) {
 	if s.explains == "" {
 		return s.list(ctx, nil)
 	}
@@ -84,7 +84,7 @@ func (s *candidateSearching) startInTurn(ctx context.Context) (*candidateStream,
 }
 
 // shortForm returns the explanation of a result for which there is no place, or which cannot be explained.
-func (s *candidateSearching) shortForm(ctx context.Context, count int) []byte {
+func (s *candidateRequest) shortForm(ctx context.Context, count int) []byte {
 	reason := explain.Fits
 	switch {
 	case count == 0:
@@ -99,7 +99,7 @@ func (s *candidateSearching) shortForm(ctx context.Context, count int) []byte {
 // startAgain searches again in a snapshot, and explains the result in it. It returns the complete response with the short
 // form if there is no place for the computation, or if the second search fails. Neither the wait for a place nor the
 // second search uses the slot of the request.
-func (s *candidateSearching) startAgain(ctx context.Context, short *candidateStream) *candidateStream {
+func (s *candidateRequest) startAgain(ctx context.Context, short *candidateStream) *candidateStream {
 	_ = s.found.Close() // it is complete
 	leaveSlot(ctx)
 	leave, entered := s.explanations.Maker().Enter(ctx, explainlog.OnRequest)
@@ -117,7 +117,7 @@ func (s *candidateSearching) startAgain(ctx context.Context, short *candidateStr
 
 // startLong is startAgain for a response of several parts. It waits for no place, because the response may hold a
 // connection.
-func (s *candidateSearching) startLong(ctx context.Context, short *candidateStream) (*candidateStream, error) {
+func (s *candidateRequest) startLong(ctx context.Context, short *candidateStream) (*candidateStream, error) {
 	leave, entered := s.explanations.Maker().TryEnter()
 	if !entered {
 		return short, nil
@@ -134,7 +134,7 @@ func leaveSlot(ctx context.Context) {
 }
 
 // list searches as without an explanation.
-func (s *candidateSearching) list(ctx context.Context, explanation func(count int) []byte) (*candidateStream, error) {
+func (s *candidateRequest) list(ctx context.Context, explanation func(count int) []byte) (*candidateStream, error) {
 	found, err := s.search.List(ctx, s.asked)
 	if err != nil {
 		return nil, err
@@ -143,13 +143,13 @@ func (s *candidateSearching) list(ctx context.Context, explanation func(count in
 }
 
 // encode encodes the first part of a result. explanation returns the JSON of the explanation; nil: there is none.
-func (s *candidateSearching) encode(found *candidates.Result, explanation func(count int) []byte) (*candidateStream, error) {
+func (s *candidateRequest) encode(found *candidates.Result, explanation func(count int) []byte) (*candidateStream, error) {
 	s.found = found
 	return startCandidates(candidateSource{found.All(), found.Summaries(), found.Close}, s.shape, s.asked.Groups, explanation)
 }
 
 // startExplained searches in a snapshot and explains the result in it, in a place for the computation.
-func (s *candidateSearching) startExplained(ctx context.Context, leave func()) (*candidateStream, error) {
+func (s *candidateRequest) startExplained(ctx context.Context, leave func()) (*candidateStream, error) {
 	searchpool.From(ctx).Pin() // the first search was short, or its turn is long
 	leave = sync.OnceFunc(leave)
 	started := false
@@ -178,7 +178,7 @@ func (s *candidateSearching) startExplained(ctx context.Context, leave func()) (
 }
 
 // explain explains a result in its snapshot. After a panic the explanation has the short form.
-func (s *candidateSearching) explain(ctx context.Context, found *candidates.Result, count int) *explain.Explanation {
+func (s *candidateRequest) explain(ctx context.Context, found *candidates.Result, count int) *explain.Explanation {
 	begun := time.Now()
 	question := explainedQuestion(s.values, s.asked)
 	question.Found, question.Reason, question.FreesConsumers = count, s.reason, maySeeFreed(ctx)
@@ -207,7 +207,7 @@ func maySeeFreed(ctx context.Context) bool {
 }
 
 // keep encodes an explanation, and keeps that of an empty result to record it.
-func (s *candidateSearching) keep(explanation *explain.Explanation, count int) []byte {
+func (s *candidateRequest) keep(explanation *explain.Explanation, count int) []byte {
 	encoded, _ := json.Marshal(explanation) // it has strings and finite numbers only
 	if count == 0 {
 		if s.reason = explanation.Reason; !explanation.Incomplete {
@@ -218,16 +218,16 @@ func (s *candidateSearching) keep(explanation *explain.Explanation, count int) [
 }
 
 // findReason returns why the search found nothing, which is recorded and logged, and sets the cause.
-func (s *candidateSearching) findReason(ctx context.Context) explain.Reason {
+func (s *candidateRequest) findReason(ctx context.Context) explain.Reason {
 	found := s.search.EmptyReason(ctx, s.found)
 	s.cause = found.Cause
 	return explain.Reason(found.Reason)
 }
 
 // explainedQuestion returns the question of a query string.
-func explainedQuestion(values querystring.Values, asked candidates.Query) *explain.Question {
+func explainedQuestion(values querystring.Values, asked candidates.Query) *explain.ExplainedQuery {
 	policy, _ := values.First(groupPolicyParam)
-	return &explain.Question{
+	return &explain.ExplainedQuery{
 		Query: asked, HasPolicy: policy != "",
 		Isolate: suffixLists(values.All(isolateParam)), SameSubtree: suffixLists(values.All(sameSubtreeParam)),
 	}

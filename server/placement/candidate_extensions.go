@@ -12,8 +12,8 @@ import (
 	"github.com/berthd/berth/server/uuidlike"
 )
 
-// searchExtension is the version of Berth's extensions that adds the search language.
-var searchExtension = microversion.Berth(1)
+// berth11 is the version of Berth's extensions that adds the search language.
+var berth11 = microversion.Berth(1)
 
 // extendedSteps returns the steps of a query in the search language. Each step reads all values of its parameters before
 // the next one begins.

@@ -56,7 +56,7 @@ func TestCandidates_ExtendedQuery_Parsed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := askedAt(t, searchExtension, test.query)
+			got, err := askedAt(t, berth11, test.query)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -95,7 +95,7 @@ func TestCandidates_ExtendedSeveralErrors_FirstStepReported(t *testing.T) {
 		{"limit_per_tree=0", undefined, "Invalid query string parameters: '0' does not match '^[1-9][0-9]*$'"},
 	} {
 		query += "&" + step.add
-		wantFault(t, searchExtension, query, step.code, step.want)
+		wantFault(t, berth11, query, step.code, step.want)
 	}
 }
 
@@ -124,7 +124,7 @@ func TestCandidates_ExtendedInvalidQuery_ErrorTextMatchesContract(t *testing.T) 
 		{"resources=VCPU:1&can_split_A=VCPU&root_member_of1=" + gold, "", "Invalid query string parameters: " +
 			"'can_split_A', 'root_member_of1' do not match any of the regexes: '^in_tree([a-zA-Z0-9_-]{1,64})?$', "},
 	} {
-		wantFault(t, searchExtension, test.query, test.code, test.want)
+		wantFault(t, berth11, test.query, test.code, test.want)
 	}
 }
 

@@ -44,9 +44,9 @@ var (
 	rootMemberOfInvalid = extendedFailure("invalid-root-member-of", "`root_member_of` has an element that is not a UUID.",
 		"Expected 'root_member_of' parameter to contain valid UUID(s). Got: %s", "gold")
 	notInTreeInvalid = extendedFailure("invalid-not-in-tree", "`not_in_tree` has an element that is not a UUID.",
-		"Expected 'not_in_tree' parameter to contain valid UUID(s). Got: %s", "gold").From(writesExtension)
+		"Expected 'not_in_tree' parameter to contain valid UUID(s). Got: %s", "gold").From(berth13)
 	notInTreeTooMany = extendedFailure("not-in-tree-too-long", "`not_in_tree` has more than 1000 elements.",
-		"'not_in_tree' may have at most 1000 elements. Got: %d", 1001).From(writesExtension)
+		"'not_in_tree' may have at most 1000 elements. Got: %d", 1001).From(berth13)
 	subtreeBothWays = extendedFailure("subtree-both-ways", "`same_subtree` names a group with and without `!`.",
 		"`same_subtree` names group %s both with and without '!'. Got: %s", "'_B'", "_A,_B,!_B")
 	subtreeNegated = extendedFailure("subtree-negated", "`same_subtree` names no group without `!`.",
@@ -79,7 +79,7 @@ var (
 // extendedFailure returns a failure of the search language with its usual code.
 func extendedFailure(name, when, format string, values ...any) route.Failure {
 	return route.Fails(fault.Invalid, name, when, format, values...).
-		WithCode(fault.CodeExtensionBadValue).From(searchExtension)
+		WithCode(fault.CodeExtensionBadValue).From(berth11)
 }
 
 var candidateListFailures = []route.Failure{
@@ -89,12 +89,12 @@ var candidateListFailures = []route.Failure{
 	invalidMemberOf.From(v(21)),
 	conflictingTraits.From(v(22)),
 	groupWithoutResources.From(v(25)).Until(v(36)),
-	groupPolicyMissing.From(v(25)).Until(searchExtension),
+	groupPolicyMissing.From(v(25)).Until(berth11),
 	invalidInTree.From(v(31)),
 	rootRequiredRepeated.From(v(35)),
 	rootRequiredConflict.From(v(35)),
 	resourcesMissing.From(v(36)),
-	groupOutsideSubtree.From(v(36)).Until(searchExtension),
+	groupOutsideSubtree.From(v(36)).Until(berth11),
 	unknownSuffix.From(v(36)),
 	rootMemberOfSeveral, rootMemberOfInvalid, notInTreeInvalid, notInTreeTooMany, subtreeBothWays, subtreeNegated, isolateEmpty, isolateSingle,
 	isolateConflict, isolateUnknown, canSplitEmpty, canSplitUnknown, orderRepeated, orderInvalid, orderUnknown,

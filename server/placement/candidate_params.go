@@ -38,32 +38,32 @@ var candidateParams = []struct {
 		schema: textSchema, example: "CUSTOM_GOLD"},
 	{since: v(36), repeats: v(36), param: querystring.Param{Name: sameSubtreeParam},
 		doc: candidateSubtreeDoc, schema: textSchema, example: "_CPU,_NET"},
-	{since: searchExtension, repeats: searchExtension, param: querystring.Param{Name: rootMemberOfParam},
+	{since: berth11, repeats: berth11, param: querystring.Param{Name: rootMemberOfParam},
 		doc: text("The root of the tree is a member of this aggregate, or of any in `in:UUID,UUID`. `!UUID` and `!in:UUID,UUID` exclude. " +
 			"Other providers of the tree, and sharing providers, need not be members. All of repeated values apply."),
 		schema: textSchema, example: "in:" + exampleGroup},
-	{since: writesExtension, repeats: writesExtension, param: querystring.Param{Name: notInTreeParam},
+	{since: berth13, repeats: berth13, param: querystring.Param{Name: notInTreeParam},
 		doc: text("Up to 1,000 providers, separated by commas: the tree of a candidate has none of them. Sharing providers of such a tree still " +
 			"serve other trees. Providers that do not exist exclude nothing. All of repeated values apply."),
 		schema: textSchema, example: exampleHost},
-	{since: searchExtension, repeats: searchExtension, param: querystring.Param{Name: isolateParam},
+	{since: berth11, repeats: berth11, param: querystring.Param{Name: isolateParam},
 		doc: text("Suffixes of at least two groups, separated by commas: each of these groups is served by a different provider. " +
 			"Each of repeated values applies on its own. Excludes `group_policy=isolate`."),
 		schema: textSchema, example: "_NET1,_NET2"},
-	{since: searchExtension, repeats: searchExtension, param: querystring.Param{Name: canSplitParam},
+	{since: berth11, repeats: berth11, param: querystring.Param{Name: canSplitParam},
 		doc: text("Resource classes of the group without a suffix, separated by commas. In a tree without a candidate, several providers " +
 			"may supply the amount of each of these classes together. A tree with candidates has the same ones as without the parameter. " +
 			"All of repeated values apply."),
 		schema: textSchema, example: "VCPU,MEMORY_MB"},
-	{since: searchExtension, repeats: never, param: querystring.Param{Name: orderParam},
+	{since: berth11, repeats: never, param: querystring.Param{Name: orderParam},
 		doc: text("Order of the trees. `id`: the order in which their roots were created. `pack:CLASS`: least free capacity of the class first. " +
 			"`spread:CLASS`: most first. `random`: a different order each time. All candidates of a tree come together. " +
 			"Default: the settings of the server. The parameter must not be repeated."),
 		schema: huma.Schema{Type: huma.TypeString, Pattern: "^(id|random|(pack|spread):.+)$"}, example: "pack:VCPU"},
-	{since: searchExtension, repeats: never, param: querystring.Param{Name: limitPerTreeParam, Pattern: positivePattern, Every: true},
+	{since: berth11, repeats: never, param: querystring.Param{Name: limitPerTreeParam, Pattern: positivePattern, Every: true},
 		doc:    text("Maximum number of candidates of each tree. The first of repeated values applies."),
 		schema: positiveSchema, example: 1},
-	{since: explainExtension, repeats: never, param: querystring.Param{Name: explainParam, Enum: []string{"empty", "always"}, First: true},
+	{since: berth12, repeats: never, param: querystring.Param{Name: explainParam, Enum: []string{"empty", "always"}, First: true},
 		doc:    text("Adds an explanation to the response: `always`, or if there is no candidate (`empty`). The first of repeated values applies."),
 		schema: huma.Schema{Type: huma.TypeString, Enum: []any{"empty", "always"}}, example: "empty"},
 }
@@ -112,7 +112,7 @@ func candidateMemberOfDoc(at microversion.Version) string {
 
 func candidatePolicyDoc(at microversion.Version) string {
 	doc := "`isolate`: each group with a suffix is served by a different provider; `none`: groups can share a provider. "
-	if at >= searchExtension {
+	if at >= berth11 {
 		return doc + "Default: `none`. The first of repeated values applies."
 	}
 	return doc + "Required with more than one such group. The first of repeated values applies."
@@ -121,7 +121,7 @@ func candidatePolicyDoc(at microversion.Version) string {
 func candidateSubtreeDoc(at microversion.Version) string {
 	doc := "Suffixes of groups, separated by commas: one of the providers that serve them is an ancestor of all others, " +
 		"or is the only one. "
-	if at >= searchExtension {
+	if at >= berth11 {
 		doc += "A group after `!` is served by a provider that is neither this one nor one of its descendants. "
 	}
 	return doc + "Each of repeated values applies on its own."
@@ -195,7 +195,7 @@ func candidateGroupsDoc(at microversion.Version, pattern string) *huma.Param {
 		"Its value has the format of the parameter without suffix and applies to the provider itself. " +
 		"It can be repeated if the parameter without suffix can, which an object cannot express."
 	switch {
-	case at >= searchExtension:
+	case at >= berth11:
 		doc += " A group without resources is a condition: a provider of the tree, or a sharing provider, satisfies it. " +
 			"Named in `same_subtree` or `isolate`, or with `group_policy=isolate`, it has a candidate for each such provider."
 	case at.AllowsResourcelessGroups():

@@ -36,7 +36,7 @@ func candidateQuery(values querystring.Values, at microversion.Version) (candida
 	ask := candidateParser{at: at, places: map[string]int{}}
 	ask.readLimits(values)
 	steps := []func(querystring.Values) error{ask.readRoot, ask.readSubtrees, ask.readGroups, ask.readTrees, ask.check}
-	if ask.Extended = at >= searchExtension; ask.Extended {
+	if ask.Extended = at >= berth11; ask.Extended {
 		steps = ask.extendedSteps()
 	}
 	for _, step := range steps {

@@ -28,7 +28,7 @@ func FuzzCandidateQuery(f *testing.F) {
 	f.Fuzz(func(t *testing.T, minor uint8, raw string) {
 		at := v(10 + minor%31)
 		if at > microversion.Max {
-			at = searchExtension
+			at = berth11
 		}
 		asked, err := askedAt(t, at, raw)
 		if err != nil {
@@ -112,7 +112,7 @@ func brokenExtensions(asked candidates.Query, at microversion.Version) []string 
 				slices.ContainsFunc(group.Resources, func(wanted store.Amount) bool { return wanted.Class == class })
 		})
 	}
-	extended := at >= searchExtension
+	extended := at >= berth11
 	if asked.Extended != extended {
 		broken = append(broken, "queries are extended from version 1.1 of the extensions on")
 	}

@@ -13,15 +13,15 @@ import (
 
 // CandidateSearch is the body form of a candidate query. Its members mean what the parameters of the same names mean.
 type CandidateSearch struct {
-	CandidateQuestion
+	CandidateQuery
 	Order        *string      `json:"order,omitempty" nullable:"false" doc:"Order of the trees: id, pack:CLASS, spread:CLASS or random. Default: the settings of the server." example:"pack:VCPU"`
 	Limit        *searchLimit `json:"limit,omitempty" nullable:"false" doc:"Maximum number of candidates. Default: no limit."`
 	Explain      string       `json:"explain,omitempty" since:"berth 2" enum:"empty,always" doc:"Adds an explanation to the response: always, or if there is no candidate (empty)." example:"empty"`
 	LimitPerTree *searchLimit `json:"limit_per_tree,omitempty" nullable:"false" doc:"Maximum number of candidates of each tree. Default: no limit."`
 }
 
-// CandidateQuestion is the members of a candidate query that claims have too.
-type CandidateQuestion struct {
+// CandidateQuery is the members of a candidate query that claims have too.
+type CandidateQuery struct {
 	Groups       searchedGroups `json:"groups" doc:"Request groups by suffix, in the order of the query. The empty suffix is the group that several providers may serve."`
 	RootRequired []string       `json:"root_required,omitempty" nullable:"false" doc:"Traits of the root of the tree: TRAIT or !TRAIT." example:"[\"CUSTOM_GOLD\"]"`
 	RootMemberOf []string       `json:"root_member_of,omitempty" nullable:"false" doc:"Aggregates of the root of the tree: UUID, in:UUID,UUID, !UUID or !in:UUID,UUID. All apply."`
@@ -94,7 +94,7 @@ func (s *CandidateSearch) values() querystring.Values {
 
 // params returns the parameters of a question: the groups with their parameters, then the others. The schema has rejected an
 // empty in_tree and group_policy, so an empty text is a missing one.
-func (s *CandidateQuestion) params(order *string) searchParams {
+func (s *CandidateQuery) params(order *string) searchParams {
 	var params searchParams
 	for i := range s.Groups.Ordered {
 		suffix, group := s.Groups.Ordered[i].Key, &s.Groups.Ordered[i].Value
@@ -145,7 +145,7 @@ func checkNoQuery(ctx context.Context, _ *none) error {
 	return err
 }
 
-func (o *operations) candidateSearch(ctx context.Context, in *none, body *CandidateSearch) (*candidateAnswer, error) {
+func (o *operations) candidateSearch(ctx context.Context, in *none, body *CandidateSearch) (*candidateResponse, error) {
 	if err := checkNoQuery(ctx, in); err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 
 // searchValidator validates bodies like the server does.
 var searchValidator = sync.OnceValues(func() (*jsonbody.Validator, error) {
-	document, err := documentTable().Document(searchExtension)
+	document, err := documentTable().Document(berth11)
 	if err != nil {
 		return nil, err
 	}
@@ -52,8 +52,8 @@ func rawQuery(values querystring.Values) string {
 // wantSameQuery compares the query of a body with that of a query string.
 func wantSameQuery(t *testing.T, body *CandidateSearch, raw string) {
 	t.Helper()
-	got, gotErr := candidateQuery(body.values(), searchExtension)
-	want, wantErr := askedAt(t, searchExtension, raw)
+	got, gotErr := candidateQuery(body.values(), berth11)
+	want, wantErr := askedAt(t, berth11, raw)
 	if !reflect.DeepEqual(got, want) || !reflect.DeepEqual(fault.As(gotErr), fault.As(wantErr)) || (gotErr == nil) != (wantErr == nil) {
 		t.Errorf("%s\nof the body  %s %v\nof the query %s %v", raw, asJSON(t, got), gotErr, asJSON(t, want), wantErr)
 	}
@@ -137,11 +137,11 @@ func FuzzCandidateSearch(f *testing.F) {
 			return
 		}
 		wantSameQuery(t, made, rawQuery(made.values()))
-		asked, err := candidateQuery(made.values(), searchExtension)
+		asked, err := candidateQuery(made.values(), berth11)
 		if err != nil {
 			return
 		}
-		for _, sentence := range brokenInvariants(asked, searchExtension) {
+		for _, sentence := range brokenInvariants(asked, berth11) {
 			t.Errorf("%s: %s: %+v", body, sentence, asked)
 		}
 	})

@@ -32,7 +32,7 @@ func (o *operations) candidateOperations() []*route.Operation {
 		Description: "Returns the response of `GET /allocation_candidates` to the same query, without a limit on the length of a URL. " +
 			"The request changes nothing.",
 		Fails: candidateSearchFailures,
-		Variants: []route.Variant{route.Write(searchExtension,
+		Variants: []route.Variant{route.Write(berth11,
 			route.Body[none]{LookFirst: checkNoQuery, Example: exampleSearch()}, o.candidateSearch,
 			newest.returns, route.Example(candidateExample(newest.shape)))},
 	}}
@@ -88,8 +88,8 @@ func candidateExample(shape candidateShape) func(context.Context) any {
 	}
 }
 
-// candidateAnswer is a response whose body is encoded while the search runs.
-type candidateAnswer struct {
+// candidateResponse is a response whose body is encoded while the search runs.
+type candidateResponse struct {
 	LastModified string `header:"Last-Modified" doc:"The current time."`
 	CacheControl string `header:"Cache-Control" doc:"Always no-cache."`
 	Body         func(huma.Context)
@@ -97,8 +97,8 @@ type candidateAnswer struct {
 
 func candidateList(
 	o *operations, schema *querystring.Schema, shape candidateShape,
-) func(context.Context, *none) (*candidateAnswer, error) {
-	return func(ctx context.Context, _ *none) (*candidateAnswer, error) {
+) func(context.Context, *none) (*candidateResponse, error) {
+	return func(ctx context.Context, _ *none) (*candidateResponse, error) {
 		values, err := query(ctx, schema)
 		if err != nil {
 			return nil, err
@@ -110,7 +110,7 @@ func candidateList(
 // answerCandidates returns the candidates of a query that has passed its schema.
 func (o *operations) answerCandidates(
 	ctx context.Context, values querystring.Values, shape candidateShape,
-) (*candidateAnswer, error) {
+) (*candidateResponse, error) {
 	asked, err := candidateQuery(values, microversion.From(ctx))
 	if err != nil {
 		return nil, err
@@ -120,12 +120,12 @@ func (o *operations) answerCandidates(
 	if err := mayExplain(ctx, explains); err != nil {
 		return nil, err
 	}
-	searching := &candidateSearching{operations: o, values: values, asked: asked, shape: shape, explains: explains}
+	searching := &candidateRequest{operations: o, values: values, asked: asked, shape: shape, explains: explains}
 	stream, err := searching.start(ctx)
 	if err != nil {
 		return nil, o.candidateError(ctx, err)
 	}
-	result := &candidateAnswer{Body: func(to huma.Context) {
+	result := &candidateResponse{Body: func(to huma.Context) {
 		stream.send(to)
 		if stream.isEmpty() {
 			searching.record(ctx)

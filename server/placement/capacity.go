@@ -59,8 +59,8 @@ type CapacitySize struct {
 	Free      float64 `json:"free" doc:"Sum of their free capacities."`
 }
 
-// capacityAnswer is the part of a response that requests share.
-type capacityAnswer struct {
+// capacityResponse is the part of a response that requests share.
+type capacityResponse struct {
 	// encoded is the JSON without capacity_links and the last brace.
 	encoded []byte
 	asOf    time.Time
@@ -76,12 +76,12 @@ func (o *operations) capacityOperations() []*route.Operation {
 		Description: "Returns sums of inventories and usages by resource class: of all providers, of those that filters select, " +
 			"of each of some aggregates, or of each tree in pages. Requests with equal parameters share a response, which can be 15 seconds old.",
 		Fails: capacityFailures,
-		Variants: []route.Variant{route.From(readsExtension, o.capacityShow, route.Query(capacityDocs),
+		Variants: []route.Variant{route.From(berth14, o.capacityShow, route.Query(capacityDocs),
 			route.Returns[CapacityList](), route.Example(showing(exampleCapacity)))},
 	}}
 }
 
-func (o *operations) capacityShow(ctx context.Context, _ *none) (*streamed, error) {
+func (o *operations) capacityShow(ctx context.Context, _ *none) (*streamedResponse, error) {
 	values, err := query(ctx, capacitySchema)
 	if err != nil {
 		return nil, err
@@ -94,10 +94,10 @@ func (o *operations) capacityShow(ctx context.Context, _ *none) (*streamed, erro
 	if err != nil {
 		return nil, err
 	}
-	found, err := o.capacities.get(ctx, string(key), func(ctx context.Context) (capacityAnswer, error) {
+	found, err := o.capacities.get(ctx, string(key), func(ctx context.Context) (capacityResponse, error) {
 		sums, err := o.store.CapacityShow(ctx, filter)
 		if err != nil {
-			return capacityAnswer{}, capacityFaults.Translate(err)
+			return capacityResponse{}, capacityFaults.Translate(err)
 		}
 		return encodedCapacity(sums)
 	})
@@ -112,7 +112,7 @@ func (o *operations) capacityShow(ctx context.Context, _ *none) (*streamed, erro
 		}
 		end = append(append([]byte(`,"capacity_links":`), links...), end...)
 	}
-	result := &streamed{Body: func(to huma.Context) {
+	result := &streamedResponse{Body: func(to huma.Context) {
 		to.SetHeader("Content-Type", "application/json")
 		w := to.BodyWriter()
 		if _, err := w.Write(found.encoded); err == nil {
@@ -129,16 +129,16 @@ var capacityFaults = route.RuleFaults{
 }
 
 // encodedCapacity encodes sums.
-func encodedCapacity(sums store.CapacitySums) (capacityAnswer, error) {
+func encodedCapacity(sums store.CapacitySums) (capacityResponse, error) {
 	capacityList := CapacityList{AsOf: Moment{sums.AsOf}, Capacity: make([]ClassCapacity, 0, len(sums.Classes))}
 	for i := range sums.Classes {
 		capacityList.Capacity = append(capacityList.Capacity, classCapacity(&sums.Classes[i]))
 	}
 	encoded, err := json.Marshal(capacityList)
 	if err != nil {
-		return capacityAnswer{}, err
+		return capacityResponse{}, err
 	}
-	return capacityAnswer{encoded: encoded[:len(encoded)-1], asOf: sums.AsOf, lastRoot: sums.LastRoot}, nil
+	return capacityResponse{encoded: encoded[:len(encoded)-1], asOf: sums.AsOf, lastRoot: sums.LastRoot}, nil
 }
 
 func classCapacity(row *store.ClassCapacity) ClassCapacity {

@@ -71,7 +71,7 @@ func (o *operations) capacityFitOperations() []*route.Operation {
 			"or with other hardware. The request changes nothing. A caller may have two of these requests running on a server; a third " +
 			"is 503 with the code `berth.capacity.busy`.",
 		Fails: capacityFitFailures,
-		Variants: []route.Variant{route.Write(readsExtension, route.Body[none]{Example: map[string]any{
+		Variants: []route.Variant{route.Write(berth14, route.Body[none]{Example: map[string]any{
 			"query": map[string]any{"groups": map[string]any{"": map[string]any{"resources": exampleRequest()}}},
 			"count": 1000,
 			"changes": []any{
@@ -121,7 +121,7 @@ func (o *operations) capacityFit(ctx context.Context, _ *none, body *CapacityFit
 }
 
 // fitQuestion checks a request. The order of its checks is the order of errors.
-func (o *operations) fitQuestion(ctx context.Context, body *CapacityFitQuery) (*candidates.FitQuestion, error) {
+func (o *operations) fitQuestion(ctx context.Context, body *CapacityFitQuery) (*candidates.FitQuery, error) {
 	query, err := candidateQuery(querystring.Of(body.Query.params(body.Query.Order)...), microversion.From(ctx))
 	if err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func (o *operations) fitQuestion(ctx context.Context, body *CapacityFitQuery) (*
 	if body.Relation.isConflict() {
 		return nil, claimRelationConflict.Of()
 	}
-	question := &candidates.FitQuestion{
+	question := &candidates.FitQuery{
 		Query: query, Count: defaultFitCount, Relation: body.Relation.relation(), Changes: fitChanges(body.Changes), Until: fitUntil(ctx),
 	}
 	if body.Count != nil {

@@ -19,20 +19,20 @@ const (
 	maxSharedBytes   = 32 << 20
 )
 
-// sharedAnswers computes each answer once for all requests with the same key, and keeps it for maxAnswerAge. Requests wait
+// sharedResponses computes each answer once for all requests with the same key, and keeps it for maxAnswerAge. Requests wait
 // for a running computation, each as long as its own context permits. It does not keep errors. It is safe for concurrent use.
-type sharedAnswers struct {
+type sharedResponses struct {
 	mutex sync.Mutex
 	// kept has running and finished computations. bytes is the total length of the finished ones.
-	kept  *simplelru.LRU[string, *sharedAnswer]
+	kept  *simplelru.LRU[string, *sharedResponse]
 	bytes int
 }
 
-// sharedAnswer is a computation. Its result does not change after done is closed.
-type sharedAnswer struct {
+// sharedResponse is a computation. Its result does not change after done is closed.
+type sharedResponse struct {
 	began  time.Time
 	done   chan struct{}
-	result capacityAnswer
+	result capacityResponse
 	err    error
 	// cancel ends the computation when waiting, the number of requests that wait for it, becomes 0.
 	cancel  context.CancelFunc
@@ -41,16 +41,16 @@ type sharedAnswer struct {
 	length int
 }
 
-func newSharedAnswers() *sharedAnswers {
-	s := &sharedAnswers{}
+func newSharedAnswers() *sharedResponses {
+	s := &sharedResponses{}
 	// NewLRU fails only for sizes below one.
-	s.kept, _ = simplelru.NewLRU(maxSharedAnswers, func(_ string, evicted *sharedAnswer) { s.bytes -= evicted.length })
+	s.kept, _ = simplelru.NewLRU(maxSharedAnswers, func(_ string, evicted *sharedResponse) { s.bytes -= evicted.length })
 	return s
 }
 
 // get returns the result of compute, or that of a call with the same key. The context of compute has the values of ctx, and
 // ends when no request waits for the result.
-func (s *sharedAnswers) get(ctx context.Context, key string, compute func(context.Context) (capacityAnswer, error)) (capacityAnswer, error) {
+func (s *sharedResponses) get(ctx context.Context, key string, compute func(context.Context) (capacityResponse, error)) (capacityResponse, error) {
 	s.mutex.Lock()
 	found, ok := s.kept.Get(key)
 	if !ok || time.Since(found.began) >= maxAnswerAge {
@@ -63,14 +63,14 @@ func (s *sharedAnswers) get(ctx context.Context, key string, compute func(contex
 	case <-found.done:
 		return found.result, found.err
 	case <-ctx.Done():
-		return capacityAnswer{}, ctx.Err()
+		return capacityResponse{}, ctx.Err()
 	}
 }
 
 // start begins a computation. The caller holds the mutex.
-func (s *sharedAnswers) start(ctx context.Context, key string, compute func(context.Context) (capacityAnswer, error)) *sharedAnswer {
+func (s *sharedResponses) start(ctx context.Context, key string, compute func(context.Context) (capacityResponse, error)) *sharedResponse {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	result := &sharedAnswer{began: time.Now(), done: make(chan struct{}), cancel: cancel}
+	result := &sharedResponse{began: time.Now(), done: make(chan struct{}), cancel: cancel}
 	s.kept.Remove(key)
 	s.kept.Add(key, result)
 	go func() {
@@ -83,7 +83,7 @@ func (s *sharedAnswers) start(ctx context.Context, key string, compute func(cont
 }
 
 // recovering calls compute, and returns a panic as an error: in this goroutine it would end the server.
-func recovering(ctx context.Context, compute func(context.Context) (capacityAnswer, error)) (result capacityAnswer, err error) {
+func recovering(ctx context.Context, compute func(context.Context) (capacityResponse, error)) (result capacityResponse, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = fmt.Errorf("panic while computing capacities: %v\n%s", cause, debug.Stack())
@@ -93,7 +93,7 @@ func recovering(ctx context.Context, compute func(context.Context) (capacityAnsw
 }
 
 // finish keeps a result, or drops it if it is an error or if nothing else would fit beside it.
-func (s *sharedAnswers) finish(key string, ended *sharedAnswer) {
+func (s *sharedResponses) finish(key string, ended *sharedResponse) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if current, ok := s.kept.Peek(key); !ok || current != ended {
@@ -110,7 +110,7 @@ func (s *sharedAnswers) finish(key string, ended *sharedAnswer) {
 }
 
 // leave ends the wait of a request.
-func (s *sharedAnswers) leave(key string, of *sharedAnswer) {
+func (s *sharedResponses) leave(key string, of *sharedResponse) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	of.waiting--

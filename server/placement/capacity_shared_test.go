@@ -19,14 +19,14 @@ type computation struct {
 	err    error
 }
 
-func (c *computation) run(ctx context.Context) (capacityAnswer, error) {
+func (c *computation) run(ctx context.Context) (capacityResponse, error) {
 	c.calls++
 	began := time.Now()
 	select {
 	case <-time.After(time.Second):
-		return capacityAnswer{asOf: began, encoded: bytes.Repeat([]byte("x"), c.length)}, c.err
+		return capacityResponse{asOf: began, encoded: bytes.Repeat([]byte("x"), c.length)}, c.err
 	case <-ctx.Done():
-		return capacityAnswer{}, ctx.Err()
+		return capacityResponse{}, ctx.Err()
 	}
 }
 
@@ -97,7 +97,7 @@ func TestInventory_CapacityFails_IsNotKept(t *testing.T) {
 				t.Errorf("computations = %d, want %d; error %v", computed.calls, want, err)
 			}
 		}
-		_, err := shared.get(t.Context(), "a", func(context.Context) (capacityAnswer, error) { panic("a bug") })
+		_, err := shared.get(t.Context(), "a", func(context.Context) (capacityResponse, error) { panic("a bug") })
 		if err == nil || !strings.Contains(err.Error(), "a bug") || shared.kept.Len() != 0 {
 			t.Errorf("error of a panic = %v; %d kept", err, shared.kept.Len())
 		}

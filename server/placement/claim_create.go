@@ -54,14 +54,14 @@ type ClaimConsumer struct {
 
 // ClaimQuery is a query of a ClaimCreate.
 type ClaimQuery struct {
-	CandidateQuestion
+	CandidateQuery
 	Order *string `json:"order,omitempty" nullable:"false" doc:"Order of the trees: id, pack:CLASS, spread:CLASS or random. Default: random." example:"pack:VCPU"`
 }
 
 // ClaimedCandidate is a candidate of the client.
 type ClaimedCandidate struct {
 	Allocations keyedNonEmpty[ClaimedOnProvider] `json:"allocations" doc:"Allocations by provider UUID."`
-	Mappings    sentMappings                     `json:"mappings,omitempty" doc:"Providers by the suffix of the group that they serve. Returned if the candidate is claimed."`
+	Mappings    receivedMappings                 `json:"mappings,omitempty" doc:"Providers by the suffix of the group that they serve. Returned if the candidate is claimed."`
 }
 
 // ClaimedOnProvider is the allocations of a candidate on one provider.
@@ -73,17 +73,17 @@ type ClaimedOnProvider struct {
 	CreatedAt  ignored          `json:"created_at,omitempty" doc:"Ignored."`
 }
 
-// sentMappings are mappings as the client sent them.
-type sentMappings json.RawMessage
+// receivedMappings are mappings as the client sent them.
+type receivedMappings json.RawMessage
 
 // UnmarshalJSON implements json.Unmarshaler. The schema has validated the value.
-func (m *sentMappings) UnmarshalJSON(raw []byte) error {
-	*m = append(sentMappings{}, raw...)
+func (m *receivedMappings) UnmarshalJSON(raw []byte) error {
+	*m = append(receivedMappings{}, raw...)
 	return nil
 }
 
 // Schema implements huma.SchemaProvider.
-func (sentMappings) Schema(r huma.Registry) *huma.Schema { return mappings{}.Schema(r) }
+func (receivedMappings) Schema(r huma.Registry) *huma.Schema { return mappings{}.Schema(r) }
 
 // ClaimRelation relates the places of consumers: the roots of the trees that their candidates belong to.
 type ClaimRelation struct {
@@ -142,7 +142,7 @@ func (o *operations) claimCreateOperation() *route.Operation {
 		Description: "Searches allocation candidates and claims one of them, as if both happened at one moment. " +
 			"With `candidates` it claims the first of them that fits.",
 		Fails: claimCreateFailures,
-		Variants: []route.Variant{route.Write(writesExtension, route.Body[none]{Example: map[string]any{
+		Variants: []route.Variant{route.Write(berth13, route.Body[none]{Example: map[string]any{
 			"consumers": []any{map[string]any{
 				"uuid": exampleInstance, "project_id": exampleProject, "user_id": exampleUser,
 				"consumer_type": instanceType, "consumer_generation": nil,
@@ -164,8 +164,8 @@ func exampleClaims() ClaimsMade {
 	}
 }
 
-// claimAsked is a ClaimCreate that has passed its checks.
-type claimAsked struct {
+// claimCreateRequest is a ClaimCreate that has passed its checks.
+type claimCreateRequest struct {
 	// consumers are those of the request; heir is hand_over_to, nil for none.
 	consumers []store.Claim
 	heir      *store.Claim
@@ -175,7 +175,7 @@ type claimAsked struct {
 	relation  candidates.Relation
 	// listed are the candidates; sent are the UUIDs of providers as the client wrote them.
 	listed [][]store.Allocation
-	sent   sentUUIDs
+	sent   receivedUUIDs
 }
 
 func (o *operations) claimCreate(ctx context.Context, _ *none, body *ClaimCreate) (*cached[ClaimsMade], error) {
@@ -200,7 +200,7 @@ func (o *operations) claimCreate(ctx context.Context, _ *none, body *ClaimCreate
 }
 
 // recordClaimed adds the consumers to the audit record.
-func recordClaimed(ctx context.Context, asked *claimAsked, result *ClaimsMade) {
+func recordClaimed(ctx context.Context, asked *claimCreateRequest, result *ClaimsMade) {
 	record, all := auditlog.From(ctx), asked.consumers
 	if asked.heir != nil {
 		all = append(all[:len(all):len(all)], *asked.heir)
@@ -215,7 +215,7 @@ func recordClaimed(ctx context.Context, asked *claimAsked, result *ClaimsMade) {
 }
 
 // claimListed claims a candidate of the client.
-func (o *operations) claimListed(ctx context.Context, asked *claimAsked, sent []ClaimedCandidate) (*ClaimsMade, error) {
+func (o *operations) claimListed(ctx context.Context, asked *claimCreateRequest, sent []ClaimedCandidate) (*ClaimsMade, error) {
 	claimed, err := o.claims.CreateNamed(ctx, route.IdempotencyKey(ctx), asked.consumers[0], asked.heir, asked.listed)
 	if err != nil {
 		return nil, asked.listedError(err)
@@ -227,7 +227,7 @@ func (o *operations) claimListed(ctx context.Context, asked *claimAsked, sent []
 }
 
 // listedError returns the error of a claim of candidates.
-func (c *claimAsked) listedError(err error) error {
+func (c *claimCreateRequest) listedError(err error) error {
 	faults := claimFaults(c.sent, replacingConsumer(c.consumers[0].Consumer.String()))
 	refused := store.AsRuleViolation(err)
 	if refused == nil || refused.Rule != store.ClaimNoneLeft {

@@ -63,11 +63,11 @@ func unknownClassOfClaim() route.Failure {
 }
 
 // checkClaim checks a request. The order of its checks is the order of errors.
-func (o *operations) checkClaim(ctx context.Context, body *ClaimCreate) (*claimAsked, error) {
+func (o *operations) checkClaim(ctx context.Context, body *ClaimCreate) (*claimCreateRequest, error) {
 	if (body.Queries == nil) == (body.Candidates == nil) {
 		return nil, claimWithoutPlaces.Of()
 	}
-	asked := &claimAsked{sent: sentUUIDs{}}
+	asked := &claimCreateRequest{sent: receivedUUIDs{}}
 	if err := asked.readConsumers(body); err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (o *operations) checkClaim(ctx context.Context, body *ClaimCreate) (*claimA
 }
 
 // readConsumers reads the consumers. It returns an error if one is named twice.
-func (c *claimAsked) readConsumers(body *ClaimCreate) error {
+func (c *claimCreateRequest) readConsumers(body *ClaimCreate) error {
 	all := body.Consumers
 	if body.HandOverTo != nil {
 		all = append(all[:len(all):len(all)], *body.HandOverTo)
@@ -147,7 +147,7 @@ func checkGenerations(body *ClaimCreate) error {
 }
 
 // readListed reads the candidates of the client.
-func (c *claimAsked) readListed(body *ClaimCreate) error {
+func (c *claimCreateRequest) readListed(body *ClaimCreate) error {
 	for i := range body.Candidates {
 		var candidate []store.Allocation
 		seen := map[uuid.UUID]bool{}
@@ -171,7 +171,7 @@ func (c *claimAsked) readListed(body *ClaimCreate) error {
 }
 
 // readQueries parses the queries as POST /allocation_candidates does.
-func (o *operations) readQueries(ctx context.Context, asked *claimAsked, queries []ClaimQuery) error {
+func (o *operations) readQueries(ctx context.Context, asked *claimCreateRequest, queries []ClaimQuery) error {
 	for i := range queries {
 		values := querystring.Of(queries[i].params(queries[i].Order)...)
 		query, err := candidateQuery(values, microversion.From(ctx))

@@ -45,7 +45,7 @@ func (o *operations) claimError(ctx context.Context, asked explain.Claim, err er
 // explainsErrors reports whether the errors of a request have explanations: the client knows them, and the policy permits
 // them.
 func explainsErrors(ctx context.Context) bool {
-	return microversion.From(ctx) >= explainExtension && route.MayCaller(ctx, policy.ExplanationsMake) == nil
+	return microversion.From(ctx) >= berth12 && route.MayCaller(ctx, policy.ExplanationsMake) == nil
 }
 
 // recordConflict records a claim that does not fit, for the metric and for explanations. It waits for nothing.

@@ -23,7 +23,7 @@ type claimRefusal struct {
 }
 
 // claimFound searches candidates and claims one of them.
-func (o *operations) claimFound(ctx context.Context, asked *claimAsked) (*ClaimsMade, error) {
+func (o *operations) claimFound(ctx context.Context, asked *claimCreateRequest) (*ClaimsMade, error) {
 	var refusal claimRefusal
 	claimed, err := o.claims.Create(ctx, &claims.Request{
 		Consumer: asked.consumers[0], Heir: asked.heir, Questions: asked.questions,
@@ -52,8 +52,8 @@ func (m *ClaimMade) choose(of *candidates.ClaimCandidate) {
 }
 
 // foundError returns the error of a claim of queries that did not find out that nothing fits.
-func (o *operations) foundError(ctx context.Context, asked *claimAsked, err error) error {
-	var failed *candidates.QuestionError
+func (o *operations) foundError(ctx context.Context, asked *claimCreateRequest, err error) error {
+	var failed *candidates.QueryError
 	switch {
 	case errors.Is(err, claims.ErrContended):
 		return contendedClaim()
@@ -66,7 +66,7 @@ func (o *operations) foundError(ctx context.Context, asked *claimAsked, err erro
 // explainUnplaced explains a search without candidates in its snapshot. It waits for no place, because it holds a
 // connection. Without a place, or if the policy denies explanations, the explanation has the short form.
 func (o *operations) explainUnplaced(
-	ctx context.Context, in *postgres.Snapshot, asked *claimAsked, place int, reason candidates.EmptyReason,
+	ctx context.Context, in *postgres.Snapshot, asked *claimCreateRequest, place int, reason candidates.EmptyReason,
 ) *explain.Explanation {
 	short := explain.Short(explainlog.Candidates, explain.Reason(reason))
 	if !explainsErrors(ctx) {
@@ -99,7 +99,7 @@ func (o *operations) explainUnplaced(
 }
 
 // unplacedError returns the error of a claim that found nothing.
-func (o *operations) unplacedError(ctx context.Context, asked *claimAsked, refusal *claimRefusal) error {
+func (o *operations) unplacedError(ctx context.Context, asked *claimCreateRequest, refusal *claimRefusal) error {
 	o.recordUnplaced(ctx, asked, refusal)
 	unfit := claimNothingFits.Of(refusal.explanation.Summary)
 	if explainsErrors(ctx) {
@@ -109,7 +109,7 @@ func (o *operations) unplacedError(ctx context.Context, asked *claimAsked, refus
 }
 
 // recordUnplaced records a query of a claim like one without candidates.
-func (o *operations) recordUnplaced(ctx context.Context, asked *claimAsked, refusal *claimRefusal) {
+func (o *operations) recordUnplaced(ctx context.Context, asked *claimCreateRequest, refusal *claimRefusal) {
 	explanation, info := refusal.explanation, request.From(ctx)
 	info.EmptyReason = string(explanation.Reason)
 	if asked.consumers[0].Generation != nil {

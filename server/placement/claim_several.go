@@ -29,7 +29,7 @@ func (r *ClaimRelation) relation() candidates.Relation {
 func (r *ClaimRelation) isConflict() bool { return r != nil && r.Apart != "" && r.Together != "" }
 
 // claimSeveral searches candidates for several consumers and claims them, all or none.
-func (o *operations) claimSeveral(ctx context.Context, asked *claimAsked) (*ClaimsMade, error) {
+func (o *operations) claimSeveral(ctx context.Context, asked *claimCreateRequest) (*ClaimsMade, error) {
 	var found *candidates.PlacementSearch
 	var refusal *claimRefusal
 	claimed, err := o.claims.CreateSeveral(ctx, &claims.SeveralRequest{
@@ -65,7 +65,7 @@ var textsOfRelations = map[candidates.Relation]string{
 // unplacedSeveralError returns the error of a claim that found no place for all consumers. It has an explanation if the last
 // query has no candidate even for one of them: refusal is nil if it has.
 func (o *operations) unplacedSeveralError(
-	ctx context.Context, asked *claimAsked, found *candidates.PlacementSearch, refusal *claimRefusal,
+	ctx context.Context, asked *claimCreateRequest, found *candidates.PlacementSearch, refusal *claimRefusal,
 ) error {
 	summary := fmt.Sprintf("%d of %d consumers%s can be placed.", found.Fit, len(asked.consumers), textsOfRelations[asked.relation])
 	failure := &claimNothingFits

@@ -152,35 +152,35 @@ func (claimsByConsumer[C]) Schema(r huma.Registry) *huma.Schema {
 
 // claimRequest is a claim of any version.
 type claimRequest interface {
-	claim() (store.Claim, sentUUIDs, error)
+	claim() (store.Claim, receivedUUIDs, error)
 }
 
-// sentUUIDs maps provider UUIDs to the text in the request, for error texts. It contains those that were not in the
+// receivedUUIDs maps provider UUIDs to the text in the request, for error texts. It contains those that were not in the
 // canonical form.
-type sentUUIDs map[string]string
+type receivedUUIDs map[string]string
 
 // add records the text unless it is the canonical form.
-func (s sentUUIDs) add(id uuid.UUID, sent string) {
+func (s receivedUUIDs) add(id uuid.UUID, sent string) {
 	if canonical := id.String(); canonical != sent {
 		s[canonical] = sent
 	}
 }
 
 // of returns a provider UUID as it was sent.
-func (s sentUUIDs) of(canonical string) string {
+func (s receivedUUIDs) of(canonical string) string {
 	if sent, ok := s[canonical]; ok {
 		return sent
 	}
 	return canonical
 }
 
-func (c ClaimV0) claim() (store.Claim, sentUUIDs, error) {
+func (c ClaimV0) claim() (store.Claim, receivedUUIDs, error) {
 	last := map[uuid.UUID]int{}
 	for place, listed := range c.Allocations {
 		id, _ := uuidlike.Parse(listed.Provider.UUID)
 		last[id] = place
 	}
-	result, sent := store.Claim{}, sentUUIDs{}
+	result, sent := store.Claim{}, receivedUUIDs{}
 	for place, listed := range c.Allocations {
 		id, _ := uuidlike.Parse(listed.Provider.UUID)
 		if last[id] != place {
@@ -196,27 +196,27 @@ func (c ClaimV0) claim() (store.Claim, sentUUIDs, error) {
 	return result, sent, nil
 }
 
-func (c ClaimV8) claim() (store.Claim, sentUUIDs, error) {
+func (c ClaimV8) claim() (store.Claim, receivedUUIDs, error) {
 	result, sent, err := c.ClaimV0.claim()
 	result.ProjectID, result.UserID = c.ProjectID, c.UserID
 	return result, sent, err
 }
 
-func (c ClaimV12) claim() (store.Claim, sentUUIDs, error) {
+func (c ClaimV12) claim() (store.Claim, receivedUUIDs, error) {
 	return claimOf(c.Allocations.Ordered, c.Owner)
 }
 
-func (c ClaimManyV13) claim() (store.Claim, sentUUIDs, error) {
+func (c ClaimManyV13) claim() (store.Claim, receivedUUIDs, error) {
 	return claimOf(c.Allocations.Ordered, c.Owner)
 }
 
-func (c ClaimV28) claim() (store.Claim, sentUUIDs, error) {
+func (c ClaimV28) claim() (store.Claim, receivedUUIDs, error) {
 	result, sent, err := c.ClaimManyV13.claim()
 	result.Generation = c.Generation.value
 	return result, sent, err
 }
 
-func (c ClaimV38) claim() (store.Claim, sentUUIDs, error) {
+func (c ClaimV38) claim() (store.Claim, receivedUUIDs, error) {
 	result, sent, err := c.ClaimV34.claim()
 	result.Type = c.Type
 	return result, sent, err
@@ -224,8 +224,8 @@ func (c ClaimV38) claim() (store.Claim, sentUUIDs, error) {
 
 // claimOf converts allocations by provider to a claim. A key that is not a UUID counts as a provider that does not
 // exist. It returns an error if two keys are the same UUID.
-func claimOf(allocations jsonbody.Ordered[ClaimedOfProvider], of Owner) (store.Claim, sentUUIDs, error) {
-	claim, sent := store.Claim{ProjectID: of.ProjectID, UserID: of.UserID}, sentUUIDs{}
+func claimOf(allocations jsonbody.Ordered[ClaimedOfProvider], of Owner) (store.Claim, receivedUUIDs, error) {
+	claim, sent := store.Claim{ProjectID: of.ProjectID, UserID: of.UserID}, receivedUUIDs{}
 	amounts := 0
 	for i := range allocations {
 		amounts += len(allocations[i].Value.Resources.Ordered)
@@ -252,8 +252,8 @@ func claimOf(allocations jsonbody.Ordered[ClaimedOfProvider], of Owner) (store.C
 }
 
 // claimsOf converts the claims of several consumers.
-func claimsOf[C claimRequest](byConsumer jsonbody.Ordered[C]) ([]store.Claim, sentUUIDs, error) {
-	all, sent := make([]store.Claim, 0, len(byConsumer)), sentUUIDs{}
+func claimsOf[C claimRequest](byConsumer jsonbody.Ordered[C]) ([]store.Claim, receivedUUIDs, error) {
+	all, sent := make([]store.Claim, 0, len(byConsumer)), receivedUUIDs{}
 	seen := make(map[uuid.UUID]struct{}, len(byConsumer))
 	for _, entry := range byConsumer {
 		consumer, ok := uuidlike.Parse(entry.Key)
@@ -279,7 +279,7 @@ func claimsOf[C claimRequest](byConsumer jsonbody.Ordered[C]) ([]store.Claim, se
 
 // claimFaults returns the errors of all writes of allocations. unknownClass precedes the error for a class that does
 // not exist.
-func claimFaults(sent sentUUIDs, unknownClass string) route.RuleFaults {
+func claimFaults(sent receivedUUIDs, unknownClass string) route.RuleFaults {
 	onInventory := func(failure *route.Failure) func(store.Values) *fault.Error {
 		return func(values store.Values) *fault.Error { return failure.Of(values.Class, sent.of(values.Provider)) }
 	}

@@ -103,7 +103,7 @@ func classFaults(in *classPath) route.RuleFaults {
 	return route.RuleFaults{store.ClassNotFound: classNotFound.Fixed(in.Name)}
 }
 
-func (o *operations) resourceClassCreate(ctx context.Context, _ *none, body *ResourceClassName) (*located, error) {
+func (o *operations) resourceClassCreate(ctx context.Context, _ *none, body *ResourceClassName) (*locationResponse, error) {
 	created, err := o.store.ResourceClassCreate(ctx, body.Name)
 	if err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func (o *operations) resourceClassCreate(ctx context.Context, _ *none, body *Res
 	if !created {
 		return nil, classExists.Of(body.Name)
 	}
-	return &located{Location: location(ctx, "/resource_classes/"+body.Name)}, nil
+	return &locationResponse{Location: location(ctx, "/resource_classes/"+body.Name)}, nil
 }
 
 func (o *operations) resourceClassRename(

@@ -57,14 +57,14 @@ func (o *operations) consumerOperations() []*route.Operation {
 			"it can be short or empty and still have a link to the next one. Parameters must not be repeated. The policy rule has the " +
 			"target `project_id`; `include=allocations`, `resource_provider`, `in_tree` and `trait` also need the rule of `GET /allocations/{consumer_uuid}`.",
 		Fails: append(consumerList.failures(), unknownInclude, tooManyValues, invalidTime),
-		Variants: []route.Variant{route.From(readsExtension, o.consumerList,
+		Variants: []route.Variant{route.From(berth14, o.consumerList,
 			route.Query(consumerListDocs), route.Example(showing(exampleConsumers)))},
 	}, {
 		ID: "consumer-show", Method: http.MethodGet, Path: "/consumers/{consumer_uuid}", Tag: tagConsumers, Rule: policy.ConsumersShow,
 		Summary: "Show a consumer", Checks: reads,
 		Description: "Returns a consumer with all its allocations. Unlike the allocations of a consumer, a consumer that does not exist is an error.",
 		Fails:       []route.Failure{consumerMissing},
-		Variants:    []route.Variant{route.From(readsExtension, o.consumerShow, route.Example(showing(exampleConsumer)))},
+		Variants:    []route.Variant{route.From(berth14, o.consumerShow, route.Example(showing(exampleConsumer)))},
 	}}
 }
 

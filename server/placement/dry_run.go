@@ -119,7 +119,7 @@ func (namesChanged) Schema(huma.Registry) *huma.Schema {
 // dryRuns returns how the API answers dry runs.
 func dryRuns() *route.DryRuns {
 	return &route.DryRuns{
-		Since: writesExtension, Answer: dryRunAnswer, Body: reflect.TypeFor[DryRun](),
+		Since: berth13, Answer: dryRunAnswer, Body: reflect.TypeFor[DryRun](),
 		Example: DryRun{DryRun: true, Would: http.StatusNoContent, Changes: stateChange(store.State{}, store.State{})},
 	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // record records that a query has no candidates, for the metric, the log and explanations.
-func (s *candidateSearching) record(ctx context.Context) {
+func (s *candidateRequest) record(ctx context.Context) {
 	if s.cause == "" {
 		s.reason = cmp.Or(s.reason, s.findReason(ctx)) // that of an explanation is exact
 	}

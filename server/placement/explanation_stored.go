@@ -16,9 +16,9 @@ import (
 // the connection for explanations, and takes none from requests.
 func StoredExplainer(
 	on *store.Store, settings CandidateOptions, limit time.Duration,
-) func(context.Context, explainlog.Question) (*explain.Explanation, error) {
+) func(context.Context, explainlog.Query) (*explain.Explanation, error) {
 	explainer := explain.New(candidates.New(on.Pool()))
-	return func(ctx context.Context, recorded explainlog.Question) (*explain.Explanation, error) {
+	return func(ctx context.Context, recorded explainlog.Query) (*explain.Explanation, error) {
 		options := CandidateOptions{
 			Max: recorded.Options.Max, Strategy: recorded.Options.Strategy, Randomize: recorded.Options.Randomize, Budget: settings.Budget,
 		}
@@ -46,7 +46,7 @@ type explainFunc func(context.Context, *postgres.Snapshot) (*explain.Explanation
 
 // storedQuery returns the function that explains a recorded candidate query.
 func storedQuery(
-	by *explain.Explainer, recorded *explainlog.Question, options CandidateOptions, limit time.Duration,
+	by *explain.Explainer, recorded *explainlog.Query, options CandidateOptions, limit time.Duration,
 ) (explainFunc, error) {
 	values, err := querystring.Parse(recorded.Text)
 	if err != nil {
@@ -68,7 +68,7 @@ func storedQuery(
 }
 
 // storedClaim returns the function that explains a recorded claim.
-func storedClaim(by *explain.Explainer, recorded *explainlog.Question, options CandidateOptions) (explainFunc, error) {
+func storedClaim(by *explain.Explainer, recorded *explainlog.Query, options CandidateOptions) (explainFunc, error) {
 	asked, err := parseClaim(recorded.Text, recorded.Reason)
 	if err != nil {
 		return nil, err

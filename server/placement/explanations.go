@@ -38,7 +38,7 @@ func (o *operations) explanationOperations() []*route.Operation {
 		Description: "Returns pages of queries that found nothing, with the summaries of their explanations. " +
 			"Equal queries of five minutes are one element. Servers keep them for a limited time.",
 		Fails: []route.Failure{invalidQuery, queryRepeated, invalidSince, invalidMarker},
-		Variants: []route.Variant{route.From(explainExtension, o.explanationList,
+		Variants: []route.Variant{route.From(berth12, o.explanationList,
 			route.Query(explanationListDocs), route.Example(showing(exampleExplanationList)))},
 	}, {
 		ID: "explanation-show", Method: http.MethodGet, Path: "/explanations/{request_id}", Tag: tagExplanations,
@@ -46,7 +46,7 @@ func (o *operations) explanationOperations() []*route.Operation {
 		Description: "Returns the recorded requests with a request id, or else those with it as their global request id: at most 100, oldest first. " +
 			"A query that is not explained yet is explained now, with the state of the cloud at this time.",
 		Fails:    []route.Failure{invalidQuery, explanationNotFound, explanationsOff},
-		Variants: []route.Variant{route.From(explainExtension, o.explanationShow, route.Example(showing(exampleExplanations)))},
+		Variants: []route.Variant{route.From(berth12, o.explanationShow, route.Example(showing(exampleExplanations)))},
 	}}
 }
 

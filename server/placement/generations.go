@@ -32,7 +32,7 @@ var (
 func generationParameter(name, description string) []route.QueryParameter {
 	least := 0.0
 	return []route.QueryParameter{{
-		Param: querystring.Param{Name: name, Pattern: "^[0-9]{1,18}$"}, Since: writesExtension, Description: description,
+		Param: querystring.Param{Name: name, Pattern: "^[0-9]{1,18}$"}, Since: berth13, Description: description,
 		Schema: &huma.Schema{Type: huma.TypeInteger, Format: "int64", Minimum: &least}, Example: 4,
 	}}
 }
@@ -40,7 +40,7 @@ func generationParameter(name, description string) []route.QueryParameter {
 // sentGeneration returns the generation in the query string, which the table has checked; nil: none. Below the version
 // of the parameter it is ignored.
 func sentGeneration(ctx context.Context, name string) *int64 {
-	if microversion.From(ctx) < writesExtension {
+	if microversion.From(ctx) < berth13 {
 		return nil
 	}
 	values, err := querystring.Parse(request.From(ctx).RawQuery)
@@ -66,7 +66,7 @@ func generationOf(sent *jsonbody.Int) *int64 {
 
 // staleProviderNow is the failure of the comparisons of provider generations that the extensions add.
 var staleProviderNow = staleProvider("resource provider generation conflict for provider %s: actual: %d, given: %d",
-	exampleHost, 5, 4).From(writesExtension)
+	exampleHost, 5, 4).From(berth13)
 
 // providerConflict returns the fault of a comparison. sent is the UUID as the client sent it.
 func providerConflict(sent string) func(store.Values) *fault.Error {

@@ -144,7 +144,7 @@ func (o *operations) inventoryOperations() []*route.Operation {
 		Summary: "Add a class to a provider's inventories", Checks: writes, Fails: inventoryCreateFailures,
 		Description: "A generation in the request is ignored.",
 		Variants: []route.Variant{route.Write(v(0), create, o.inventoryCreate, route.Status(http.StatusCreated), shownOne,
-			route.DescribedFrom(writesExtension, "A generation in the request is compared."))},
+			route.DescribedFrom(berth13, "A generation in the request is compared."))},
 	}, {
 		ID: "inventory-replace", Method: http.MethodPut, Path: all, Tag: tagInventories, Rule: policy.InventoriesUpdate,
 		Summary: "Replace a provider's inventories", Checks: writes, Fails: inventoryReplaceFailures,
@@ -320,7 +320,7 @@ func (o *operations) inventoryCreate(
 ) (*inventoryCreated, error) {
 	record := body.toStore(body.Class)
 	var sent *int64
-	if microversion.From(ctx) >= writesExtension {
+	if microversion.From(ctx) >= berth13 {
 		sent = generationOf(body.Generation)
 	}
 	generation, err := o.store.InventoryCreate(ctx, in.id(), sent, record, minCapacity(ctx))

@@ -15,13 +15,13 @@ import (
 
 // PatchedInventory are the members of an inventory in a merge patch.
 type PatchedInventory struct {
-	Total           sentInt    `json:"total,omitempty" format:"int32" minimum:"1" maximum:"2147483647" doc:"Total amount of the resource class on this provider. Required for a class that the provider does not have." example:"64"`
-	Reserved        sentInt    `json:"reserved,omitempty" format:"int32" minimum:"0" maximum:"2147483647" doc:"Amount that consumers cannot allocate. Null: 0." example:"2"`
-	MinUnit         sentInt    `json:"min_unit,omitempty" format:"int32" minimum:"1" maximum:"2147483647" doc:"Minimum amount of an allocation. Null: 1." example:"1"`
-	MaxUnit         sentInt    `json:"max_unit,omitempty" format:"int32" minimum:"1" maximum:"2147483647" doc:"Maximum amount of an allocation. Null: no limit." example:"32"`
-	StepSize        sentInt    `json:"step_size,omitempty" format:"int32" minimum:"1" maximum:"2147483647" doc:"The amount of an allocation is a multiple of this value. Null: 1." example:"1"`
-	AllocationRatio sentNumber `json:"allocation_ratio,omitempty" maximum:"3.40282e+38" doc:"Overcommit factor: capacity = (total − reserved) × allocation_ratio. Null: 1.0." example:"4"`
-	Generation      ignored    `json:"resource_provider_generation,omitempty" doc:"Ignored."`
+	Total           receivedInt    `json:"total,omitempty" format:"int32" minimum:"1" maximum:"2147483647" doc:"Total amount of the resource class on this provider. Required for a class that the provider does not have." example:"64"`
+	Reserved        receivedInt    `json:"reserved,omitempty" format:"int32" minimum:"0" maximum:"2147483647" doc:"Amount that consumers cannot allocate. Null: 0." example:"2"`
+	MinUnit         receivedInt    `json:"min_unit,omitempty" format:"int32" minimum:"1" maximum:"2147483647" doc:"Minimum amount of an allocation. Null: 1." example:"1"`
+	MaxUnit         receivedInt    `json:"max_unit,omitempty" format:"int32" minimum:"1" maximum:"2147483647" doc:"Maximum amount of an allocation. Null: no limit." example:"32"`
+	StepSize        receivedInt    `json:"step_size,omitempty" format:"int32" minimum:"1" maximum:"2147483647" doc:"The amount of an allocation is a multiple of this value. Null: 1." example:"1"`
+	AllocationRatio receivedNumber `json:"allocation_ratio,omitempty" maximum:"3.40282e+38" doc:"Overcommit factor: capacity = (total − reserved) × allocation_ratio. Null: 1.0." example:"4"`
+	Generation      ignored        `json:"resource_provider_generation,omitempty" doc:"Ignored."`
 }
 
 // patchedByClass maps resource classes to merge patches of inventories.
@@ -59,14 +59,14 @@ func (o *operations) inventoryPatchOperation(path string, example route.Doc) *ro
 		Summary: "Change some of a provider's inventories", Checks: patches, Fails: inventoryPatchFailures,
 		Description: "A JSON merge patch (RFC 7396). A class that the provider has keeps the members that are not sent. " +
 			"A patch that changes nothing does not increment the generation.",
-		Variants: []route.Variant{route.Write(writesExtension, body, o.inventoryPatch, example)},
+		Variants: []route.Variant{route.Write(berth13, body, o.inventoryPatch, example)},
 	}
 }
 
 // members returns the members that were sent.
 func (p *PatchedInventory) members() map[string]*float64 {
 	numbers := map[string]*float64{}
-	for name, sent := range map[string]sentInt{
+	for name, sent := range map[string]receivedInt{
 		"total": p.Total, "reserved": p.Reserved, "min_unit": p.MinUnit, "max_unit": p.MaxUnit, "step_size": p.StepSize,
 	} {
 		if !sent.isSent {

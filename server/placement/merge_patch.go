@@ -26,26 +26,26 @@ func (orNull[T]) Schema(r huma.Registry) *huma.Schema {
 	return &schema
 }
 
-// sentInt is an integer member of a merge patch that can be left out.
-type sentInt struct {
+// receivedInt is an integer member of a merge patch that can be left out.
+type receivedInt struct {
 	isSent bool
 	orNull[jsonbody.Int]
 }
 
 // UnmarshalJSON implements json.Unmarshaler. encoding/json calls it only for a member that was sent.
-func (s *sentInt) UnmarshalJSON(raw []byte) error {
+func (s *receivedInt) UnmarshalJSON(raw []byte) error {
 	s.isSent = true
 	return s.orNull.UnmarshalJSON(raw)
 }
 
-// sentNumber is a number member of a merge patch that can be left out.
-type sentNumber struct {
+// receivedNumber is a number member of a merge patch that can be left out.
+type receivedNumber struct {
 	isSent bool
 	orNull[float64]
 }
 
 // UnmarshalJSON implements json.Unmarshaler. encoding/json calls it only for a member that was sent.
-func (s *sentNumber) UnmarshalJSON(raw []byte) error {
+func (s *receivedNumber) UnmarshalJSON(raw []byte) error {
 	s.isSent = true
 	return s.orNull.UnmarshalJSON(raw)
 }

@@ -50,7 +50,7 @@ type operations struct {
 	candidates        CandidateOptions
 	explanations      *explainlog.Log
 	fits              runningFits
-	capacities        *sharedAnswers
+	capacities        *sharedResponses
 }
 
 // Operations returns the operations of the API, which are the rows of the route table. The order of methods on a path
@@ -133,8 +133,8 @@ type none struct{}
 // empty is a response without a body.
 type empty struct{}
 
-// located is a response with a Location header and no body.
-type located struct {
+// locationResponse is a response with a Location header and no body.
+type locationResponse struct {
 	Location string `header:"Location" doc:"URL of the written resource." example:"http://placement.example.org/resource_providers/c0ffee00-5ca1-4b1e-8000-000000000001"`
 }
 

@@ -70,7 +70,7 @@ type rulesOfQuery struct {
 func (q rulesOfQuery) authorize(r *http.Request) (context.Context, error) {
 	ctx := r.Context()
 	values, err := querystring.Parse(request.From(ctx).RawQuery)
-	isExtended := err == nil && microversion.From(ctx) >= readsExtension
+	isExtended := err == nil && microversion.From(ctx) >= berth14
 	if isExtended {
 		if err := checkOnce(values, q.once...); err != nil {
 			return nil, err

@@ -125,8 +125,8 @@ func (o *operations) providerListVariants() []route.Variant {
 	return append(variants, o.providerPageVariant())
 }
 
-// streamed is a response whose body is encoded while the rows are read.
-type streamed struct {
+// streamedResponse is a response whose body is encoded while the rows are read.
+type streamedResponse struct {
 	LastModified string `header:"Last-Modified" doc:"Time of the latest write of a listed provider, or the current time if the list is empty."`
 	CacheControl string `header:"Cache-Control" doc:"Always no-cache."`
 	Body         func(huma.Context)
@@ -134,8 +134,8 @@ type streamed struct {
 
 func providerList[P any](
 	o *operations, schema *querystring.Schema, shape func(context.Context, store.Provider) P,
-) func(context.Context, *none) (*streamed, error) {
-	return func(ctx context.Context, _ *none) (*streamed, error) {
+) func(context.Context, *none) (*streamedResponse, error) {
+	return func(ctx context.Context, _ *none) (*streamedResponse, error) {
 		values, err := query(ctx, schema)
 		if err != nil {
 			return nil, err
@@ -152,7 +152,7 @@ func providerList[P any](
 		if rows.Newest.IsZero() {
 			modified = now()
 		}
-		result := &streamed{Body: func(to huma.Context) {
+		result := &streamedResponse{Body: func(to huma.Context) {
 			defer rows.Close()
 			writeProviders(ctx, to, rows, shape)
 		}}

@@ -54,7 +54,7 @@ var (
 		},
 	}
 	providerPageSchema = querystring.MustSchema(slices.Concat(
-		providerListParams(readsExtension), []querystring.Param{{Name: includeParam}}, providerPaging.params())...)
+		providerListParams(berth14), []querystring.Param{{Name: includeParam}}, providerPaging.params())...)
 )
 
 func providerPageDocs(at microversion.Version) []*huma.Param {
@@ -67,18 +67,18 @@ func providerPageDocs(at microversion.Version) []*huma.Param {
 
 // providerPageFailures returns the failures that the list has in addition.
 func providerPageFailures() []route.Failure {
-	all := []route.Failure{unknownInclude.From(readsExtension)}
+	all := []route.Failure{unknownInclude.From(berth14)}
 	for _, failure := range providerPaging.failures() {
 		if failure.Name != invalidQuery.Name { // the list has it at all versions
-			all = append(all, failure.From(readsExtension))
+			all = append(all, failure.From(berth14))
 		}
 	}
 	return all
 }
 
 func (o *operations) providerPageVariant() route.Variant {
-	return route.From(readsExtension, o.providerPage, route.Query(providerPageDocs), route.Returns[ProviderPage](),
-		route.DescribedFrom(readsExtension, "A listed provider satisfies all filters. Without `limit` the list is not paged; the server streams it "+
+	return route.From(berth14, o.providerPage, route.Query(providerPageDocs), route.Returns[ProviderPage](),
+		route.DescribedFrom(berth14, "A listed provider satisfies all filters. Without `limit` the list is not paged; the server streams it "+
 			"while it reads the rows. A page with a filter can be short or empty and still have a link to the next one."),
 		route.Example(func(ctx context.Context) any {
 			return ProviderPage{Providers: []ProviderWithParts{
@@ -96,7 +96,7 @@ type providerPageQuery struct {
 	filter store.ProviderFilter
 }
 
-func (o *operations) providerPage(ctx context.Context, _ *none) (*streamed, error) {
+func (o *operations) providerPage(ctx context.Context, _ *none) (*streamedResponse, error) {
 	asked, err := readProviderPage(ctx)
 	if err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func (o *operations) providerPage(ctx context.Context, _ *none) (*streamed, erro
 	if rows.Newest.IsZero() {
 		modified = now()
 	}
-	result := &streamed{Body: func(to huma.Context) {
+	result := &streamedResponse{Body: func(to huma.Context) {
 		defer rows.Close()
 		writeProviderPage(ctx, to, rows, asked)
 	}}

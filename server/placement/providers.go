@@ -131,17 +131,17 @@ func (o *operations) providerOperations() []*route.Operation {
 		Variants: []route.Variant{
 			route.Write(v(0), updateV0, providerUpdate(o, ProviderUpdateV0.change, providerV0), hostV0),
 			route.Write(v(14), updateV14, providerUpdate(o, ProviderUpdateV14.change, providerV14), hostV14,
-				route.DescribedFrom(writesExtension, "A generation in the request is compared; none is incremented. Re-parenting moves the whole subtree.")),
+				route.DescribedFrom(berth13, "A generation in the request is compared; none is incremented. Re-parenting moves the whole subtree.")),
 		},
 	}}
 }
 
-func (o *operations) providerCreateV0(ctx context.Context, _ *none, body *ProviderCreateV0) (*located, error) {
+func (o *operations) providerCreateV0(ctx context.Context, _ *none, body *ProviderCreateV0) (*locationResponse, error) {
 	provider, err := o.providerCreate(ctx, &ProviderCreateV14{ProviderCreateV0: *body})
 	return providerLocation(ctx, provider), err
 }
 
-func (o *operations) providerCreateV14(ctx context.Context, _ *none, body *ProviderCreateV14) (*located, error) {
+func (o *operations) providerCreateV14(ctx context.Context, _ *none, body *ProviderCreateV14) (*locationResponse, error) {
 	provider, err := o.providerCreate(ctx, body)
 	return providerLocation(ctx, provider), err
 }
@@ -166,8 +166,8 @@ func (o *operations) providerCreateV20(ctx context.Context, _ *none, body *Provi
 	}, nil
 }
 
-func providerLocation(ctx context.Context, provider store.Provider) *located {
-	return &located{Location: location(ctx, "/resource_providers/"+provider.UUID.String())}
+func providerLocation(ctx context.Context, provider store.Provider) *locationResponse {
+	return &locationResponse{Location: location(ctx, "/resource_providers/"+provider.UUID.String())}
 }
 
 func (o *operations) providerCreate(ctx context.Context, body *ProviderCreateV14) (store.Provider, error) {

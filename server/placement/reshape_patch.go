@@ -20,7 +20,7 @@ import (
 // not exist.
 type ReshapedConsumer struct {
 	ConsumerPatch
-	Generation sentInt `json:"consumer_generation,omitempty" doc:"The consumer generation that the client read; null for a new consumer. Default: not compared." example:"1"`
+	Generation receivedInt `json:"consumer_generation,omitempty" doc:"The consumer generation that the client read; null for a new consumer. Default: not compared." example:"1"`
 }
 
 // reshapedConsumers maps consumers to merge patches; null removes all allocations.
@@ -86,7 +86,7 @@ func (o *operations) reshapePatchOperation() *route.Operation {
 		Summary: "Change some inventories and allocations atomically",
 		Description: "Merge patches (RFC 7396) of inventories and allocations. New inventories are written before the allocations, " +
 			"and removed ones after them. Each generation that changes is incremented once.",
-		Variants: []route.Variant{route.Write(writesExtension, body, o.reshapePatch, route.Example(showing(ReshapedGenerations{
+		Variants: []route.Variant{route.Write(berth13, body, o.reshapePatch, route.Example(showing(ReshapedGenerations{
 			Inventories: jsonbody.Ordered[ReshapedGeneration]{{Key: exampleHost, Value: ReshapedGeneration{5}}, {Key: exampleNode, Value: ReshapedGeneration{1}}},
 			Allocations: jsonbody.Ordered[*ReshapedConsumerGeneration]{{Key: exampleInstance, Value: &ReshapedConsumerGeneration{2}}},
 		})))},
@@ -131,8 +131,8 @@ func (o *operations) reshapePatch(ctx context.Context, _ *none, body *ReshapePat
 }
 
 // inventories converts the patches of inventories.
-func (p *ReshapePatch) inventories() ([]store.PatchedInventories, sentUUIDs, error) {
-	result, sent := []store.PatchedInventories{}, sentUUIDs{}
+func (p *ReshapePatch) inventories() ([]store.PatchedInventories, receivedUUIDs, error) {
+	result, sent := []store.PatchedInventories{}, receivedUUIDs{}
 	for _, entry := range p.Inventories.Ordered {
 		id, ok := uuidlike.Parse(entry.Key)
 		if !ok {
@@ -151,8 +151,8 @@ func (p *ReshapePatch) inventories() ([]store.PatchedInventories, sentUUIDs, err
 }
 
 // consumers converts the patches of consumers.
-func (p *ReshapePatch) consumers() ([]store.PatchedConsumer, sentUUIDs, error) {
-	result, sent, seen := []store.PatchedConsumer{}, sentUUIDs{}, map[uuid.UUID]bool{}
+func (p *ReshapePatch) consumers() ([]store.PatchedConsumer, receivedUUIDs, error) {
+	result, sent, seen := []store.PatchedConsumer{}, receivedUUIDs{}, map[uuid.UUID]bool{}
 	for _, entry := range p.Allocations.Ordered {
 		id, ok := uuidlike.Parse(entry.Key)
 		switch {

@@ -93,8 +93,8 @@ func reshape[C claimRequest](ctx context.Context, o *operations, body ReshapeReq
 		claimFaults(sent, textReshape).With(reshapeFaults(shaped)))
 }
 
-func shapesOf(inventories keyedNonEmpty[InventoriesReplace]) ([]store.ReshapedProvider, sentUUIDs, error) {
-	shapes, sent := make([]store.ReshapedProvider, 0, len(inventories.Ordered)), sentUUIDs{}
+func shapesOf(inventories keyedNonEmpty[InventoriesReplace]) ([]store.ReshapedProvider, receivedUUIDs, error) {
+	shapes, sent := make([]store.ReshapedProvider, 0, len(inventories.Ordered)), receivedUUIDs{}
 	for _, entry := range inventories.Ordered {
 		id, ok := uuidlike.Parse(entry.Key)
 		if !ok {
@@ -111,7 +111,7 @@ func shapesOf(inventories keyedNonEmpty[InventoriesReplace]) ([]store.ReshapedPr
 	return shapes, sent, nil
 }
 
-func reshapeFaults(sent sentUUIDs) route.RuleFaults {
+func reshapeFaults(sent receivedUUIDs) route.RuleFaults {
 	return route.RuleFaults{
 		store.ProviderNotFound: func(values store.Values) *fault.Error {
 			return shapeProviderUnknown.Of(sent.of(values.Provider))

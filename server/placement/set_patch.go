@@ -44,7 +44,7 @@ func (o *operations) providerTraitPatchOperation(path string, example route.Doc)
 		ID: "provider-trait-patch", Method: http.MethodPatch, Path: path, Tag: tagTraits, Rule: policy.ProviderTraitsUpdate,
 		Summary: "Add and remove traits of a provider", Checks: patches, Description: setPatchDescription,
 		Fails:    []route.Failure{providerNotFound, staleProviderNow, unknownTraits},
-		Variants: []route.Variant{route.Write(writesExtension, body, o.providerTraitPatch, example)},
+		Variants: []route.Variant{route.Write(berth13, body, o.providerTraitPatch, example)},
 	}
 }
 
@@ -54,7 +54,7 @@ func (o *operations) providerAggregatePatchOperation(path string, example route.
 		ID: "provider-aggregate-patch", Method: http.MethodPatch, Path: path, Tag: tagAggregates, Rule: policy.ProviderAggregatesUpdate,
 		Summary: "Add a provider to aggregates and remove it from others", Checks: patches, Description: setPatchDescription,
 		Fails:    []route.Failure{providerNotFound, staleProviderNow},
-		Variants: []route.Variant{route.Write(writesExtension, body, o.providerAggregatePatch, example)},
+		Variants: []route.Variant{route.Write(berth13, body, o.providerAggregatePatch, example)},
 	}
 }
 

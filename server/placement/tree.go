@@ -70,7 +70,7 @@ type TreeConsumer struct {
 }
 
 // claim implements claimRequest.
-func (c TreeConsumer) claim() (store.Claim, sentUUIDs, error) {
+func (c TreeConsumer) claim() (store.Claim, receivedUUIDs, error) {
 	allocations := make(jsonbody.Ordered[ClaimedOfProvider], 0, len(c.Allocations.Ordered))
 	for _, entry := range c.Allocations.Ordered {
 		allocations = append(allocations, jsonbody.Entry[ClaimedOfProvider]{
@@ -126,7 +126,7 @@ func (o *operations) treeOperations() []*route.Operation {
 		Description: "Atomic. Providers of the tree that the request does not name stay. A request that describes what is there " +
 			"changes nothing, whatever its generations. The generation of a provider is incremented once if its inventories, " +
 			"traits, aggregates or allocations change.",
-		Variants: []route.Variant{route.Write(writesExtension, body, o.treeReplace, route.Example(showing(TreeChanged{
+		Variants: []route.Variant{route.Write(berth13, body, o.treeReplace, route.Example(showing(TreeChanged{
 			Providers: jsonbody.Ordered[TreeProviderChanged]{
 				{Key: exampleHost, Value: TreeProviderChanged{Change: "unchanged", Generation: &generations[0]}},
 				{Key: exampleNode, Value: TreeProviderChanged{Change: "created", Generation: &generations[1]}},

@@ -50,13 +50,13 @@ var (
 )
 
 // toStore checks the parts of the request that need no database, and converts it.
-func (t *TreeReplace) toStore(in *providerPath) (tree store.Tree, sent sentUUIDs, err error) {
+func (t *TreeReplace) toStore(in *providerPath) (tree store.Tree, sent receivedUUIDs, err error) {
 	root, ok := uuidlike.Parse(in.UUID)
 	if !ok {
 		return tree, nil, treePathMalformed.Of(in.UUID)
 	}
 	tree.Root = root
-	named := sentUUIDs{}
+	named := receivedUUIDs{}
 	if tree.Providers, err = t.providers(named); err != nil {
 		return tree, nil, err
 	}
@@ -87,7 +87,7 @@ func (t *TreeReplace) toStore(in *providerPath) (tree store.Tree, sent sentUUIDs
 }
 
 // providers converts the listed providers. It adds all of them to named.
-func (t *TreeReplace) providers(named sentUUIDs) ([]store.TreeProvider, error) {
+func (t *TreeReplace) providers(named receivedUUIDs) ([]store.TreeProvider, error) {
 	result := make([]store.TreeProvider, 0, len(t.Providers))
 	for i := range t.Providers {
 		from := &t.Providers[i]
@@ -115,7 +115,7 @@ func (t *TreeReplace) providers(named sentUUIDs) ([]store.TreeProvider, error) {
 }
 
 // deleted converts the providers to delete. It adds all of them to named.
-func (t *TreeReplace) deleted(named sentUUIDs) ([]store.DeletedProvider, error) {
+func (t *TreeReplace) deleted(named receivedUUIDs) ([]store.DeletedProvider, error) {
 	var providers []store.DeletedProvider
 	for _, entry := range t.Deleted.Ordered {
 		id, ok := uuidlike.Parse(entry.Key)
@@ -182,7 +182,7 @@ func cycleThrough(providers []store.TreeProvider, at map[uuid.UUID]int, place in
 }
 
 // treeLoopFault returns the error of a cycle.
-func treeLoopFault(cycle []uuid.UUID, sent sentUUIDs) error {
+func treeLoopFault(cycle []uuid.UUID, sent receivedUUIDs) error {
 	texts := make([]string, 0, len(cycle))
 	for _, id := range cycle {
 		texts = append(texts, sent.of(id.String()))
@@ -194,7 +194,7 @@ func treeLoopFault(cycle []uuid.UUID, sent sentUUIDs) error {
 }
 
 // treeFaults returns the errors of tree-replace.
-func treeFaults(in *providerPath, sent sentUUIDs) route.RuleFaults {
+func treeFaults(in *providerPath, sent receivedUUIDs) route.RuleFaults {
 	onProvider := func(failure *route.Failure) func(store.Values) *fault.Error {
 		return func(values store.Values) *fault.Error { return failure.Of(sent.of(values.Provider)) }
 	}

@@ -85,7 +85,7 @@ func (o *operations) treeShowOperation() *route.Operation {
 		Description: "Returns the tree of any of its providers, as it was at one moment. Each included part also needs the " +
 			"rule of the request that returns it for one provider or consumer.",
 		Fails: []route.Failure{invalidQuery, queryRepeated, unknownInclude, providerNotFound, tooManyConsumers},
-		Variants: []route.Variant{route.From(readsExtension, o.treeShow, route.Query(treeShowDocs),
+		Variants: []route.Variant{route.From(berth14, o.treeShow, route.Query(treeShowDocs),
 			route.Returns[TreeShown](), route.Example(showing(exampleTreeShown())))},
 	}
 }
@@ -118,7 +118,7 @@ func partsOf(names []string) treePartSet {
 	}
 }
 
-func (o *operations) treeShow(ctx context.Context, in *providerPath) (*streamed, error) {
+func (o *operations) treeShow(ctx context.Context, in *providerPath) (*streamedResponse, error) {
 	values, err := query(ctx, treeShowSchema)
 	if err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ func (o *operations) treeShow(ctx context.Context, in *providerPath) (*streamed,
 	case tree.ConsumersExceeded:
 		return nil, tooManyConsumers.Of(maxTreeConsumers, "", in.UUID)
 	}
-	result := &streamed{Body: func(to huma.Context) {
+	result := &streamedResponse{Body: func(to huma.Context) {
 		to.SetHeader("Content-Type", "application/json")
 		if err := parts.write(to.BodyWriter(), &tree); err != nil {
 			route.Fail(to, err)

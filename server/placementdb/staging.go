@@ -21,7 +21,7 @@ type transactor interface {
 // stage copies the rows of the source that are not copied yet, by COPY. It builds the statements from
 // tables.go, because COPY in sql/queries would change the interface that sqlc generates for all queries.
 func (s *Source) stage(ctx context.Context, target transactor, positions []db.ImportPositionListRow, fingerprint string, progress Progress) error {
-	c := copying{target: target, fingerprint: fingerprint, progress: progress, total: s.total()}
+	c := copier{target: target, fingerprint: fingerprint, progress: progress, total: s.total()}
 	reached := map[string]db.ImportPositionListRow{}
 	for _, position := range positions {
 		reached[position.TableName] = position
@@ -51,7 +51,7 @@ func (s *Source) stage(ctx context.Context, target transactor, positions []db.Im
 	return nil
 }
 
-type copying struct {
+type copier struct {
 	target      transactor
 	fingerprint string
 	progress    Progress
@@ -61,7 +61,7 @@ type copying struct {
 }
 
 // flush copies the collected rows and records the position in the same transaction.
-func (c *copying) flush(ctx context.Context) error {
+func (c *copier) flush(ctx context.Context) error {
 	if len(c.rows) == 0 {
 		return nil
 	}

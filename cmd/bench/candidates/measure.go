@@ -51,14 +51,14 @@ func (r *result) count(ctx context.Context, s *cloudDB, of query, free int, repe
 
 // program returns where the figures of a program belong: 0 is the measured one, 1 that of
 // --against.
-func (r *result) program(number int) *measured {
+func (r *result) program(number int) *measurement {
 	if number == 0 {
-		return &r.measured
+		return &r.measurement
 	}
 	if r.Against == nil {
 		r.Against = &against{}
 	}
-	return &r.Against.measured
+	return &r.Against.measurement
 }
 
 // measureThroughput compares the throughputs of several clients.

@@ -21,7 +21,7 @@ func found(of kind, query string, trees int, used string, ratio float64) result 
 func limited(of kind, query string, limit, trees int, used string, ratio float64) result {
 	return result{
 		Kind: of, Query: query, Limit: limit, Trees: trees, Used: used, Ratio: ratio, BaselineMilliseconds: 0.1,
-		measured: measured{Milliseconds: ratio / 10, CPU: cpuTime{Postgres: ratio / 20, Server: ratio / 20}},
+		measurement: measurement{Milliseconds: ratio / 10, CPU: cpuTime{Postgres: ratio / 20, Server: ratio / 20}},
 	}
 }
 
@@ -157,7 +157,7 @@ func TestBench_Plot_IsXMLWithALineForEachQuery(t *testing.T) {
 		found(latency, "flat", 1000, "0 %", 2), found(latency, "flat", 1000, "50 %", 3), found(latency, "flat", 100000, "0 %", 20),
 		found(latency, "nested", 1000, "0 %", 2), found(latency, "nested", 100000, "0 %", 2),
 		limited(latency, "shared", many, 1000, "0 %", 2),
-		{Kind: latency, Query: "wide", Limit: few, Trees: 10, Ratio: 1, measured: measured{Milliseconds: 1}, singleSize: true},
+		{Kind: latency, Query: "wide", Limit: few, Trees: 10, Ratio: 1, measurement: measurement{Milliseconds: 1}, singleSize: true},
 		{Kind: latency, Query: "nic", Limit: few, Trees: 1000, Error: "404"},
 	})
 	checkXML(t, drawn)
@@ -201,7 +201,7 @@ func TestBench_CPUPlot_HasAStackForEachRowAndProgram(t *testing.T) {
 			t.Errorf("%q is drawn %d times instead of %d", text, found, count)
 		}
 	}
-	of[4].Against = &against{measured: measured{CPU: cpuTime{Postgres: 40, Server: 20}}}
+	of[4].Against = &against{measurement: measurement{CPU: cpuTime{Postgres: 40, Server: 20}}}
 	both := plotCPU(of)
 	checkXML(t, both)
 	if stacks := strings.Count(both, `class="value"`); stacks != 3 || !strings.Contains(both, "older version") {
@@ -251,7 +251,7 @@ func TestBench_CPUTime_IsTheMeanOfAllRequests(t *testing.T) {
 func TestBench_Report_PrintsBothPrograms(t *testing.T) {
 	t.Parallel()
 	row := limited(latency, "nested", many, 1000, "0 %", 10)
-	row.Against = &against{measured{Milliseconds: 4.25, CPU: cpuTime{3, 2}, RoundTrips: 9}, 0.24, 0.2}
+	row.Against = &against{measurement{Milliseconds: 4.25, CPU: cpuTime{3, 2}, RoundTrips: 9}, 0.24, 0.2}
 	other := found(comparison, "flat", 1000, "0 %", 0)
 	other.Error = "the responses differ after 3 bytes"
 	var out strings.Builder

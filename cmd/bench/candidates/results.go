@@ -40,7 +40,7 @@ type result struct {
 	Ratio   float64 `json:"ratio"`
 	Lowest  float64 `json:"lowest_ratio,omitempty"`
 	Highest float64 `json:"highest_ratio,omitempty"`
-	measured
+	measurement
 	BaselineMilliseconds float64  `json:"baseline_milliseconds,omitempty"`
 	BaselineRate         float64  `json:"baseline_rate,omitempty"`
 	BaselineCPU          *cpuTime `json:"baseline_cpu,omitempty"`
@@ -52,8 +52,8 @@ type result struct {
 	singleSize bool
 }
 
-// measured are the figures of one program.
-type measured struct {
+// measurement are the figures of one program.
+type measurement struct {
 	Milliseconds float64 `json:"milliseconds,omitempty"`
 	Rate         float64 `json:"rate,omitempty"`
 	// CPU is that of one request.
@@ -66,7 +66,7 @@ type measured struct {
 // against are the figures of the program of --against. The ratios are those of the
 // measured program to this one: below 1, the measured one is faster.
 type against struct {
-	measured
+	measurement
 	LatencyRatio float64 `json:"latency_ratio,omitempty"`
 	CPURatio     float64 `json:"cpu_ratio,omitempty"`
 }
@@ -95,13 +95,13 @@ func (r result) with(all []samples, ratios []float64) result {
 	r.Ratio, r.Lowest, r.Highest = spread(ratios)
 	cpu := baseline.cpu()
 	r.BaselineMilliseconds, r.BaselineRate, r.BaselineCPU = baseline.latency(), baseline.rate(), &cpu
-	r.measured = r.measured.with(measured)
+	r.measurement = r.measurement.with(measured)
 	if len(all) > 2 {
 		older := against{}
 		if r.Against != nil {
 			older = *r.Against
 		}
-		older.measured = older.measured.with(all[2])
+		older.measurement = older.measurement.with(all[2])
 		older.LatencyRatio, _, _ = spread(measured.multiples(all[2]))
 		older.CPURatio = r.CPU.sum() / older.CPU.sum()
 		r.Against = &older
@@ -109,7 +109,7 @@ func (r result) with(all []samples, ratios []float64) result {
 	return r
 }
 
-func (m measured) with(of samples) measured {
+func (m measurement) with(of samples) measurement {
 	m.Milliseconds, m.Rate, m.CPU = of.latency(), of.rate(), of.cpu()
 	return m
 }

@@ -116,7 +116,7 @@ func (p *benchEnv) close() {
 }
 
 // countRoundTrips counts those of one request.
-func (p *benchEnv) countRoundTrips(ctx context.Context, of measured) (int64, error) {
+func (p *benchEnv) countRoundTrips(ctx context.Context, of measurement) (int64, error) {
 	aside := *p
 	var ask rig.RequestFunc
 	return p.RoundTrips(ctx, "", handler, func(ctx context.Context, url string) error {

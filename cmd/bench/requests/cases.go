@@ -8,8 +8,8 @@ import (
 	"github.com/berthd/berth/cmd/bench/rig"
 )
 
-// measured is a request and its baseline.
-type measured struct {
+// measurement is a request and its baseline.
+type measurement struct {
 	kind         kind
 	name         string
 	request      rig.RequestFunc
@@ -25,7 +25,7 @@ const (
 	writes kind = "writes"
 )
 
-func (p *benchEnv) cases() []measured {
+func (p *benchEnv) cases() []measurement {
 	const (
 		select1 = "net/http handler with one SELECT 1"
 		rows    = "the same row writes as one prepared statement, no checks, no HTTP"
@@ -35,7 +35,7 @@ func (p *benchEnv) cases() []measured {
 	eager := claims{p.berth, p.pool, spreadProvider}
 	hot := claims{p.berth, p.pool, sameProvider}
 	lazy := claims{p.asyncBerth, p.asyncPool, spreadProvider}
-	return []measured{
+	return []measurement{
 		{reads, "GET provider", p.getProvider, p.requestBaseline, select1},
 		{reads, "GET inventories", p.getInventories, p.requestBaseline, select1},
 		{writes, "PUT allocations" + claim + "one provider, spread over 1,000 of them", eager.put(p), eager.insert, rows},
@@ -48,7 +48,7 @@ func (p *benchEnv) cases() []measured {
 
 // selected reports whether --only selects the case: by the beginning of its name or by
 // its kind.
-func (m measured) selected(only string) bool {
+func (m measurement) selected(only string) bool {
 	return string(m.kind) == only || strings.HasPrefix(m.name, only)
 }
 

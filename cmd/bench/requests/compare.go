@@ -15,7 +15,7 @@ var clientCounts = []int{1, 4, 16}
 
 // compare alternates between a case and its baseline and prints the medians, and the
 // median of the ratios of the pairs.
-func compare(ctx context.Context, env *benchEnv, settings settings, of measured, clients int) error {
+func compare(ctx context.Context, env *benchEnv, settings settings, of measurement, clients int) error {
 	turns, err := env.Alternate(ctx, clients, settings.rounds, settings.length, of.baseline, of.request)
 	if err != nil {
 		return err

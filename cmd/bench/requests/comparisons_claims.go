@@ -19,11 +19,11 @@ func comparesClaims(only string) bool {
 	return string(comparisons) == only || strings.HasPrefix(claimPrefix, only) || strings.HasPrefix(only, claimPrefix)
 }
 
-// question is what a claim asks, and the same as a query string.
-type question struct{ name, json, query string }
+// query is what a claim asks, and the same as a query string.
+type query struct{ name, json, query string }
 
-func questions() []question {
-	return []question{
+func questions() []query {
+	return []query{
 		{
 			"flat",
 			`{"groups": {"": {"resources": {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 10}, "required": ["HW_CPU_X86_AVX2"]}}}`,
@@ -43,7 +43,7 @@ func questions() []question {
 const several = 10
 
 // ordered is the question with an order.
-func (q question) ordered(order string) question {
+func (q query) ordered(order string) query {
 	q.json = `{"order": "` + order + `", ` + strings.TrimPrefix(q.json, "{")
 	return q
 }
@@ -86,7 +86,7 @@ func claimed(id string) string {
 	return fmt.Sprintf(`{"uuid": "%s", "project_id": "bench", "user_id": "bench", "consumer_type": "INSTANCE", "consumer_generation": null}`, id)
 }
 
-func (p *benchEnv) claim(asked question) rig.RequestFunc {
+func (p *benchEnv) claim(asked query) rig.RequestFunc {
 	return func(ctx context.Context, _ int, n int64) error {
 		body := fmt.Sprintf(`{"consumers": [%s], "queries": [%s]}`, claimed(consumerID(n)), asked.json)
 		return p.Request(ctx, http.MethodPost, p.berth+"/claims", body, http.StatusOK)
@@ -100,7 +100,7 @@ func withKey(do rig.RequestFunc) rig.RequestFunc {
 	}
 }
 
-func (p *benchEnv) claimApart(asked question) rig.RequestFunc {
+func (p *benchEnv) claimApart(asked query) rig.RequestFunc {
 	return func(ctx context.Context, _ int, n int64) error {
 		var consumers []string
 		for i := range several {
@@ -145,7 +145,7 @@ func (p *benchEnv) find(ctx context.Context, query string, count int) ([]candida
 }
 
 // findAndPut takes one of ten candidates: clients that send at once take different ones.
-func (p *benchEnv) findAndPut(asked question, order string) rig.RequestFunc {
+func (p *benchEnv) findAndPut(asked query, order string) rig.RequestFunc {
 	return func(ctx context.Context, client int, n int64) error {
 		place := client % several
 		found, err := p.find(ctx, asked.query+order, place+1)
@@ -156,7 +156,7 @@ func (p *benchEnv) findAndPut(asked question, order string) rig.RequestFunc {
 	}
 }
 
-func (p *benchEnv) findAndPost(asked question) rig.RequestFunc {
+func (p *benchEnv) findAndPost(asked query) rig.RequestFunc {
 	return func(ctx context.Context, _ int, n int64) error {
 		found, err := p.find(ctx, asked.query+"&limit_per_tree=1&order=random", several)
 		if err != nil {

@@ -8,8 +8,8 @@ import (
 )
 
 // Ask returns the complete answer to a query at a minor version from 10 to 39, or at Berth.
-func (d *Deployment) Ask(rawQuery string, minor int) *Answer {
-	answer := &Answer{deployment: d, minor: minor}
+func (d *Deployment) Ask(rawQuery string, minor int) *Response {
+	answer := &Response{deployment: d, minor: minor}
 	if minor == Berth {
 		asked, refusal := parseExtended(rawQuery)
 		if refusal != nil {
@@ -31,7 +31,7 @@ func (d *Deployment) Ask(rawQuery string, minor int) *Answer {
 }
 
 // search finds all candidates of all anchors.
-func (a *Answer) search() {
+func (a *Response) search() {
 	s := &search{Deployment: a.deployment, request: a.request}
 	a.Limit, a.LimitPerTree = a.request.limit, a.request.limitPerTree
 	for _, g := range a.request.groups {
@@ -244,7 +244,7 @@ func (s *search) merge(combination []solution) Candidate {
 
 // shapeForVersion removes the members that an old version lacks. It removes mappings last, so that
 // candidates that differ only in mappings remain two.
-func (a *Answer) shapeForVersion() {
+func (a *Response) shapeForVersion() {
 	if a.minor < 29 {
 		a.Candidates = slices.DeleteFunc(a.Candidates, a.usesATreeTwice)
 	}
@@ -258,12 +258,12 @@ func (a *Answer) shapeForVersion() {
 
 // usesATreeTwice reports whether two providers of a candidate have the same root
 // (docs/contract/allocation-candidates.md#microversions-below-129).
-func (a *Answer) usesATreeTwice(candidate Candidate) bool {
+func (a *Response) usesATreeTwice(candidate Candidate) bool {
 	return len(a.rootsOf(candidate)) < len(candidate.Allocations)
 }
 
 // rootsOf returns the roots of the providers of a candidate, without duplicates.
-func (a *Answer) rootsOf(candidate Candidate) []*Provider {
+func (a *Response) rootsOf(candidate Candidate) []*Provider {
 	var roots []*Provider
 	for name := range maps.Keys(candidate.Allocations) {
 		if root := a.deployment.Root(a.deployment.Named(name)); !slices.Contains(roots, root) {

@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// ServerAnswer is a response of the server, for a comparison with the correct ones.
-type ServerAnswer struct {
+// ServerResponse is a response of the server, for a comparison with the correct ones.
+type ServerResponse struct {
 	Candidates []Candidate
 	Summaries  map[string]Summary
 }
 
 // Differences returns one line for each difference between the response and the correct ones.
-func (a *Answer) Differences(shown *ServerAnswer) []string {
+func (a *Response) Differences(shown *ServerResponse) []string {
 	if a.Refused != "" {
 		return []string{"not refused: " + a.Refused}
 	}
@@ -48,7 +48,7 @@ func (a *Answer) Differences(shown *ServerAnswer) []string {
 
 // wrongCandidates compares multisets. With more candidates than the limit, the response may have
 // any of them, but exactly as many as the limit.
-func (a *Answer) wrongCandidates(shown []Candidate) []string {
+func (a *Response) wrongCandidates(shown []Candidate) []string {
 	left := map[string]int{}
 	for _, candidate := range a.Candidates {
 		left[a.key(candidate)]++
@@ -75,6 +75,6 @@ func (a *Answer) wrongCandidates(shown []Candidate) []string {
 }
 
 // isOfAnyTree reports whether a candidate has the mappings of one of its anchors.
-func (a *Answer) isOfAnyTree(candidate Candidate) bool {
+func (a *Response) isOfAnyTree(candidate Candidate) bool {
 	return slices.ContainsFunc(a.trees, func(t tree) bool { return t.texts[a.key(candidate)] == candidate.String() })
 }

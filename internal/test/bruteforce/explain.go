@@ -9,7 +9,7 @@ import (
 // explainer computes the explanation of a query (docs/contract/berth/explain.md).
 type explainer struct {
 	*search
-	answer *Answer
+	answer *Response
 	minor  int
 	parts  []*explainedPart
 	// wanted are the single things that the query asks for.

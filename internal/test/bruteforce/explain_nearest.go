@@ -17,11 +17,11 @@ const maxNearest = 5
 type shortfall struct {
 	anchor   *Provider
 	distance float64
-	missing  []missingThing
+	missing  []shortage
 }
 
-// missingThing is a failed condition with its part; the part is nil for a condition of the root.
-type missingThing struct {
+// shortage is a failed condition with its part; the part is nil for a condition of the root.
+type shortage struct {
 	explain.Missing
 	part *explainedPart
 }
@@ -37,7 +37,7 @@ func (e *explainer) allShortfalls() []*shortfall {
 		for _, stage := range e.stages {
 			if stage.kind == rootStage && !stage.passes(anchor) {
 				made.distance++
-				made.missing = append(made.missing, missingThing{Missing: explain.Missing{Step: stage.Stage.Stage, Value: stage.Value}})
+				made.missing = append(made.missing, shortage{Missing: explain.Missing{Step: stage.Stage.Stage, Value: stage.Value}})
 			}
 		}
 		for _, part := range e.parts {
@@ -65,10 +65,10 @@ func (e *explainer) firstFailed(anchor *Provider) *funnelStage {
 }
 
 // shortfallOf returns the distance of an anchor for a part, and what the nearest provider lacks.
-func (e *explainer) shortfallOf(part *explainedPart, anchor *Provider) (float64, []missingThing) {
+func (e *explainer) shortfallOf(part *explainedPart, anchor *Provider) (float64, []shortage) {
 	var nearest *Provider
 	var least float64
-	var missing []missingThing
+	var missing []shortage
 	byNumber := slices.SortedFunc(slices.Values(e.Providers), func(a, b *Provider) int { return cmp.Compare(a.Number, b.Number) })
 	for _, provider := range byNumber {
 		hasClass := func(class string) bool { return provider.Inventories[class].StepSize > 0 }
@@ -83,18 +83,18 @@ func (e *explainer) shortfallOf(part *explainedPart, anchor *Provider) (float64,
 		return least, missing
 	}
 	for _, class := range part.classes {
-		missing = append(missing, missingThing{explain.Missing{Groups: part.suffixes(), Step: stepInventory, Class: class}, part})
+		missing = append(missing, shortage{explain.Missing{Groups: part.suffixes(), Step: stepInventory, Class: class}, part})
 	}
 	return 2 * float64(len(part.classes)), missing
 }
 
 // lacks returns the distance of a provider that serves a part at an anchor, and what it lacks.
-func (e *explainer) lacks(part *explainedPart, anchor, provider *Provider) (float64, []missingThing) {
-	distance, missing := 0.0, []missingThing(nil)
+func (e *explainer) lacks(part *explainedPart, anchor, provider *Provider) (float64, []shortage) {
+	distance, missing := 0.0, []shortage(nil)
 	add := func(costs float64, made explain.Missing) {
 		made.Groups, made.Provider = part.suffixes(), shownProvider(provider)
 		distance += costs
-		missing = append(missing, missingThing{made, part})
+		missing = append(missing, shortage{made, part})
 	}
 	counted := map[string]bool{}
 	for _, step := range part.steps {

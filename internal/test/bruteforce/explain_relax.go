@@ -224,7 +224,7 @@ func (e *explainer) found(r *request) (candidates int, needs string) {
 }
 
 // count returns the number of candidates without a limit, but with that per tree.
-func (answer *Answer) count() int {
+func (answer *Response) count() int {
 	if answer.LimitPerTree == 0 {
 		return len(answer.Candidates)
 	}

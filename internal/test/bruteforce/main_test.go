@@ -73,7 +73,7 @@ var settings = []setting{
 func (s setting) isCutting() bool { return s.most > 0 && s.most < plenty }
 
 // apply applies the maximum of a setting to an answer.
-func (s setting) apply(answer *bruteforce.Answer) *bruteforce.Answer {
+func (s setting) apply(answer *bruteforce.Response) *bruteforce.Response {
 	if s.most > 0 && (answer.Limit == 0 || s.most < answer.Limit) {
 		answer.Limit = s.most
 	}

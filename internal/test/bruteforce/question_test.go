@@ -39,12 +39,12 @@ func (q question) body() string {
 
 // answer returns the answer of the brute force. The order of parameters, which determines the first error, is that of
 // the body.
-func (q question) answer(w world) *bruteforce.Answer {
+func (q question) answer(w world) *bruteforce.Response {
 	query := bruteforce.Expand(q.query)
 	if body := q.body(); body != "" {
 		converted, refusal := bruteforce.QueryOf(body)
 		if refusal != nil {
-			return &bruteforce.Answer{Refused: refusal.Detail, Code: refusal.Code}
+			return &bruteforce.Response{Refused: refusal.Detail, Code: refusal.Code}
 		}
 		query = converted
 	}

@@ -47,7 +47,7 @@ func TestCandidates_BruteforceResponses_WrongOnesAreFound(t *testing.T) {
 				continue
 			}
 			compare := func(response []bruteforce.Candidate) []string {
-				return answer.Differences(&bruteforce.ServerAnswer{Candidates: response, Summaries: answer.Summaries(response)})
+				return answer.Differences(&bruteforce.ServerResponse{Candidates: response, Summaries: answer.Summaries(response)})
 			}
 			if lines := compare(answer.Sample()); lines != nil {
 				t.Fatalf("%#v\n%#v\n%s", drawn.world, q, strings.Join(lines, "\n"))
@@ -63,7 +63,7 @@ func TestCandidates_BruteforceResponses_WrongOnesAreFound(t *testing.T) {
 
 // wrongResponses returns responses that are wrong. With sharing providers several responses of different lengths and
 // orders can be correct.
-func wrongResponses(w world, q question, answer *bruteforce.Answer) map[string][]bruteforce.Candidate {
+func wrongResponses(w world, q question, answer *bruteforce.Response) map[string][]bruteforce.Candidate {
 	sample := answer.Sample()
 	wrong := map[string][]bruteforce.Candidate{"repeated": append(slices.Clip(sample), sample[0])}
 	if len(w.names(isSharing)) > 0 {
@@ -142,7 +142,7 @@ func (v variation) candidates(query string) map[string]bool {
 }
 
 // withoutConditions returns the text of a candidate, from which it removes the mappings of conditions.
-func withoutConditions(answer *bruteforce.Answer, candidate bruteforce.Candidate) string {
+func withoutConditions(answer *bruteforce.Response, candidate bruteforce.Candidate) string {
 	for _, suffix := range answer.Conditions() {
 		delete(candidate.Mappings, suffix)
 	}

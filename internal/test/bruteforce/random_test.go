@@ -133,7 +133,7 @@ func (b *bundle) fails(w world, q question) bool {
 
 // compare returns the answer of the brute force, and the differences of the response of the server. With a maximum, it
 // sends the query twice, because the server remembers which trees it found first.
-func (b *bundle) compare(w world, q question) (expected *bruteforce.Answer, wrong []string) {
+func (b *bundle) compare(w world, q question) (expected *bruteforce.Response, wrong []string) {
 	expected = settings[q.setting].apply(q.answer(w))
 	wrong = b.differences(w, q, expected)
 	if len(wrong) == 0 && settings[q.setting].most > 0 {
@@ -143,7 +143,7 @@ func (b *bundle) compare(w world, q question) (expected *bruteforce.Answer, wron
 }
 
 // differences sends a query and returns the differences of the response.
-func (b *bundle) differences(w world, q question, expected *bruteforce.Answer) []string {
+func (b *bundle) differences(w world, q question, expected *bruteforce.Response) []string {
 	answer := b.send(q)
 	switch {
 	case answer.Code == http.StatusBadRequest && expected.Refused != "":

@@ -80,14 +80,14 @@ func (e example) listed() []string {
 }
 
 // ask returns the answer of the brute force to the query or the body of an example.
-func (e example) ask(t *testing.T, deployment *bruteforce.Deployment) *bruteforce.Answer {
+func (e example) ask(t *testing.T, deployment *bruteforce.Deployment) *bruteforce.Response {
 	t.Helper()
 	if e.Body == "" {
 		return deployment.Ask(bruteforce.Expand(e.Query), e.Minor)
 	}
 	query, refusal := bruteforce.QueryOf(expandNames(e.Body))
 	if refusal != nil {
-		return &bruteforce.Answer{Refused: refusal.Detail, Code: refusal.Code}
+		return &bruteforce.Response{Refused: refusal.Detail, Code: refusal.Code}
 	}
 	return deployment.Ask(query, e.Minor)
 }
@@ -128,14 +128,14 @@ func (e example) expectBruteforce(t *testing.T, deployment *bruteforce.Deploymen
 		for _, text := range response {
 			shown = append(shown, correct[text])
 		}
-		if lines := answer.Differences(&bruteforce.ServerAnswer{Candidates: shown, Summaries: answer.Summaries(shown)}); lines != nil {
+		if lines := answer.Differences(&bruteforce.ServerResponse{Candidates: shown, Summaries: answer.Summaries(shown)}); lines != nil {
 			t.Errorf("%d: %s", e.Number, strings.Join(lines, "\n"))
 		}
 		if summarized := slices.Sorted(maps.Keys(answer.Summaries(shown))); e.Any == 0 && !slices.Equal(summarized, e.Summaries) {
 			t.Errorf("%d: summaries of %s, not %s", e.Number, summarized, e.Summaries)
 		}
 		slices.Reverse(shown)
-		reversed := &bruteforce.ServerAnswer{Candidates: shown, Summaries: answer.Summaries(shown)}
+		reversed := &bruteforce.ServerResponse{Candidates: shown, Summaries: answer.Summaries(shown)}
 		if isOrdered && len(shown) > 1 && answer.Differences(reversed) == nil {
 			t.Errorf("%d: the brute force accepts the reversed order", e.Number)
 		}

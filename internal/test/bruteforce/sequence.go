@@ -8,7 +8,7 @@ import (
 
 // wrongSequence compares the order of a response with that of the query: the trees in their order, the best provider in
 // the first candidate of each, and as many candidates of each as the limits permit.
-func (a *Answer) wrongSequence(shown []Candidate) []string {
+func (a *Response) wrongSequence(shown []Candidate) []string {
 	taken, at := map[string]bool{}, 0
 	for i := range a.trees {
 		left := a.without(a.trees[i], taken)
@@ -43,7 +43,7 @@ func (a *Answer) wrongSequence(shown []Candidate) []string {
 }
 
 // Sample returns the candidates of one correct response.
-func (a *Answer) Sample() []Candidate {
+func (a *Response) Sample() []Candidate {
 	var sample []Candidate
 	taken := map[string]bool{}
 	for _, each := range a.trees {
@@ -67,14 +67,14 @@ func (a *Answer) Sample() []Candidate {
 }
 
 // without returns a tree without candidates that were returned for another one.
-func (a *Answer) without(t tree, taken map[string]bool) tree {
+func (a *Response) without(t tree, taken map[string]bool) tree {
 	t.candidates = slices.DeleteFunc(slices.Clone(t.candidates), func(c Candidate) bool { return taken[a.key(c)] })
 	return t
 }
 
 // wrongFirst checks that of the candidates of a tree none has a better provider than the first. This does not apply to a
 // split class.
-func (a *Answer) wrongFirst(of tree, first Candidate) string {
+func (a *Response) wrongFirst(of tree, first Candidate) string {
 	class := a.request.order.class
 	if !a.request.order.isByRoom() || of.isSplit && slices.Contains(a.request.canSplit, class) {
 		return ""
@@ -92,7 +92,7 @@ func (a *Answer) wrongFirst(of tree, first Candidate) string {
 
 // wrongPerTree compares a response with limit_per_tree without an order of trees: each candidate is one of a tree, no
 // tree has more than permitted, and none has fewer without a reason.
-func (a *Answer) wrongPerTree(shown []Candidate) []string {
+func (a *Response) wrongPerTree(shown []Candidate) []string {
 	owners := map[string]int{} // indices of trees
 	for _, candidate := range shown {
 		if !a.isOfAnyTree(candidate) || !a.assign(a.key(candidate), owners, map[int]bool{}) {
@@ -122,7 +122,7 @@ func (a *Answer) wrongPerTree(shown []Candidate) []string {
 
 // assign finds a tree for a candidate that has fewer than the permitted number, and moves others to other trees if
 // necessary. tried are the trees that cannot have fewer.
-func (a *Answer) assign(key string, owners map[string]int, tried map[int]bool) bool {
+func (a *Response) assign(key string, owners map[string]int, tried map[int]bool) bool {
 	if _, again := owners[key]; again {
 		return false
 	}

@@ -16,13 +16,13 @@ type feature struct {
 	// perThousand is the minimum number of cases with the feature per thousand cases with
 	// candidates.
 	perThousand int
-	shows       func(w world, q question, answer *bruteforce.Answer) bool
+	shows       func(w world, q question, answer *bruteforce.Response) bool
 }
 
 // matching returns a feature of the query. A suffix may follow each name.
-func matching(pattern string) func(world, question, *bruteforce.Answer) bool {
+func matching(pattern string) func(world, question, *bruteforce.Response) bool {
 	compiled := regexp.MustCompile(pattern)
-	return func(_ world, q question, _ *bruteforce.Answer) bool { return compiled.MatchString("&" + q.query) }
+	return func(_ world, q question, _ *bruteforce.Response) bool { return compiled.MatchString("&" + q.query) }
 }
 
 // features are the features of the grammar and of the rules.
@@ -52,36 +52,36 @@ var features = []feature{
 	{"a group without resources that only excludes", 20, hasExcludingGroup},
 	{"root_required", 35, matching(`&root_required=`)},
 	{"limit that cuts", 12, isCut},
-	{"a limit larger than the list", 10, func(_ world, _ question, answer *bruteforce.Answer) bool {
+	{"a limit larger than the list", 10, func(_ world, _ question, answer *bruteforce.Response) bool {
 		return answer.Limit >= len(answer.Candidates)
 	}},
 	{"a provider of another tree shares", 60, usesSeveralTrees},
 	{"a child shares with another tree", 20, usesForeignChild},
 	{"two groups take from one place", 60, addsUp},
-	{"something is used already", 400, func(w world, _ question, _ *bruteforce.Answer) bool {
+	{"something is used already", 400, func(w world, _ question, _ *bruteforce.Response) bool {
 		return slices.ContainsFunc(w.Providers, isUsed)
 	}},
 	{"below 1.12", 10, below(12)},
 	{"below 1.17", 40, below(17)},
 	{"below 1.25", 100, below(25)},
 	{"below 1.29", 100, below(29)},
-	{"below 1.29, with children", 100, func(w world, q question, _ *bruteforce.Answer) bool {
+	{"below 1.29, with children", 100, func(w world, q question, _ *bruteforce.Response) bool {
 		return q.minor < 29 && len(w.Roots()) < len(w.Providers)
 	}},
 	{"below 1.34", 150, below(34)},
 }
 
-func below(minor int) func(world, question, *bruteforce.Answer) bool {
-	return func(_ world, q question, _ *bruteforce.Answer) bool { return q.minor < minor }
+func below(minor int) func(world, question, *bruteforce.Response) bool {
+	return func(_ world, q question, _ *bruteforce.Response) bool { return q.minor < minor }
 }
 
 // classPattern matches the classes in a resources parameter.
 var classPattern = regexp.MustCompile(`[A-Z_]+`)
 
 // matchingBoth returns a feature: two parameters contain the same class.
-func matchingBoth(one, other string) func(world, question, *bruteforce.Answer) bool {
+func matchingBoth(one, other string) func(world, question, *bruteforce.Response) bool {
 	first, second := regexp.MustCompile(one), regexp.MustCompile(other)
-	return func(_ world, q question, _ *bruteforce.Answer) bool {
+	return func(_ world, q question, _ *bruteforce.Response) bool {
 		for _, here := range first.FindAllStringSubmatch("&"+q.query, -1) {
 			for _, there := range second.FindAllStringSubmatch("&"+q.query, -1) {
 				for _, class := range classPattern.FindAllString(here[1], -1) {
@@ -113,8 +113,8 @@ func (q question) groups() map[string][]string {
 }
 
 // hasRepeated returns a feature: a group has several parameters of a kind.
-func hasRepeated(kind string) func(world, question, *bruteforce.Answer) bool {
-	return func(_ world, q question, _ *bruteforce.Answer) bool {
+func hasRepeated(kind string) func(world, question, *bruteforce.Response) bool {
+	return func(_ world, q question, _ *bruteforce.Response) bool {
 		for _, params := range q.groups() {
 			if strings.Count("&"+strings.Join(params, "&"), "&"+kind) > 1 {
 				return true
@@ -124,7 +124,7 @@ func hasRepeated(kind string) func(world, question, *bruteforce.Answer) bool {
 	}
 }
 
-func hasGroupsAlike(_ world, q question, _ *bruteforce.Answer) bool {
+func hasGroupsAlike(_ world, q question, _ *bruteforce.Response) bool {
 	seen := map[string]bool{}
 	for suffix, params := range q.groups() {
 		key := strings.Join(params, "&")
@@ -136,11 +136,11 @@ func hasGroupsAlike(_ world, q question, _ *bruteforce.Answer) bool {
 	return false
 }
 
-func hasResourcelessGroup(_ world, q question, _ *bruteforce.Answer) bool {
+func hasResourcelessGroup(_ world, q question, _ *bruteforce.Response) bool {
 	return hasGroup(q, func(param string) bool { return !strings.HasPrefix(param, "resources=") })
 }
 
-func hasExcludingGroup(_ world, q question, _ *bruteforce.Answer) bool {
+func hasExcludingGroup(_ world, q question, _ *bruteforce.Response) bool {
 	return hasGroup(q, regexp.MustCompile(`^(required|member_of)=![^!]*$`).MatchString)
 }
 
@@ -154,17 +154,17 @@ func hasGroup(q question, isOfKind func(param string) bool) bool {
 	return false
 }
 
-func isCut(_ world, _ question, answer *bruteforce.Answer) bool {
+func isCut(_ world, _ question, answer *bruteforce.Response) bool {
 	return answer.Limit > 0 && answer.Limit < len(answer.Candidates)
 }
 
 // usesSeveralTrees reports whether a candidate uses several trees, which requires a sharing
 // provider.
-func usesSeveralTrees(w world, _ question, answer *bruteforce.Answer) bool {
+func usesSeveralTrees(w world, _ question, answer *bruteforce.Response) bool {
 	return slices.ContainsFunc(answer.Candidates, func(c bruteforce.Candidate) bool { return len(w.rootsOf(c)) > 1 })
 }
 
-func usesForeignChild(w world, _ question, answer *bruteforce.Answer) bool {
+func usesForeignChild(w world, _ question, answer *bruteforce.Response) bool {
 	return slices.ContainsFunc(answer.Candidates, func(c bruteforce.Candidate) bool {
 		for name := range c.Allocations {
 			child := w.Named(name)
@@ -185,7 +185,7 @@ func (w world) rootsOf(candidate bruteforce.Candidate) map[*bruteforce.Provider]
 }
 
 // addsUp reports whether a class of a candidate is the sum of the amounts of two groups.
-func addsUp(_ world, q question, answer *bruteforce.Answer) bool {
+func addsUp(_ world, q question, answer *bruteforce.Response) bool {
 	return slices.ContainsFunc(answer.Candidates, func(c bruteforce.Candidate) bool {
 		taken := 0
 		for _, classes := range c.Allocations {
@@ -217,7 +217,7 @@ func newTally(features []feature, answered int) *tally {
 	return &tally{features: features, answered: answered, seen: map[string]int{}}
 }
 
-func (c *tally) count(w world, q question, answer *bruteforce.Answer) {
+func (c *tally) count(w world, q question, answer *bruteforce.Response) {
 	var shown []string
 	for _, feature := range c.features {
 		if len(answer.Candidates) > 0 && feature.shows(w, q, answer) {

@@ -99,15 +99,15 @@ func (s *search) leadingProvider(combination []solution) *Provider {
 }
 
 // SplitsClasses reports whether a candidate has parts of a class of can_split, because its anchor has no others.
-func (a *Answer) SplitsClasses() bool {
+func (a *Response) SplitsClasses() bool {
 	return slices.ContainsFunc(a.trees, func(t tree) bool { return t.isSplit })
 }
 
 // Trees returns the number of anchors with candidates.
-func (a *Answer) Trees() int { return len(a.trees) }
+func (a *Response) Trees() int { return len(a.trees) }
 
 // MaxPerTree returns the largest number of candidates of an anchor.
-func (a *Answer) MaxPerTree() int {
+func (a *Response) MaxPerTree() int {
 	most := 0
 	for _, each := range a.trees {
 		most = max(most, len(each.candidates))

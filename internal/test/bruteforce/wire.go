@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// wireAnswer is the body of a 200; other members are an error.
-type wireAnswer struct {
+// wireResponse is the body of a 200; other members are an error.
+type wireResponse struct {
 	Requests []struct {
 		Allocations json.RawMessage      `json:"allocations"`
 		Mappings    *map[string][]string `json:"mappings"`
@@ -37,15 +37,15 @@ type wireUse struct {
 
 // Decode parses the body of a response at a minor version. Members that the version lacks are
 // errors.
-func (d *Deployment) Decode(body []byte, minor int) (*ServerAnswer, error) {
-	var read wireAnswer
+func (d *Deployment) Decode(body []byte, minor int) (*ServerResponse, error) {
+	var read wireResponse
 	if err := decodeStrictly(body, &read); err != nil {
 		return nil, err
 	}
 	if read.Requests == nil || read.Summaries == nil {
 		return nil, errors.New("a list or the summaries are missing")
 	}
-	shown := &ServerAnswer{Summaries: map[string]Summary{}}
+	shown := &ServerResponse{Summaries: map[string]Summary{}}
 	for i := range read.Requests {
 		candidate, err := d.decodeCandidate(read.Requests[i].Allocations, read.Requests[i].Mappings, minor)
 		if err != nil {
@@ -84,7 +84,7 @@ func (d *Deployment) Decode(body []byte, minor int) (*ServerAnswer, error) {
 }
 
 // DifferentError compares the body of a 400 with the correct one. Below Berth only the status counts.
-func (a *Answer) DifferentError(body []byte) []string {
+func (a *Response) DifferentError(body []byte) []string {
 	var read struct {
 		Errors []struct {
 			Code   string `json:"code"`

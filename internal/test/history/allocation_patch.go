@@ -83,7 +83,7 @@ func (w patchAllocations) changes(p int, now *Provider) takes {
 	return takes{wants: []want{made}}
 }
 
-func (w patchAllocations) place(p int, now Provider, a *Answer) (Provider, bool) {
+func (w patchAllocations) place(p int, now Provider, a *Response) (Provider, bool) {
 	changes, after := w.changes(p, &now), w.patched(p, now.ByConsumer[w.who])
 	switch a.Reason {
 	case "":
@@ -109,7 +109,7 @@ func (w patchAllocations) place(p int, now Provider, a *Answer) (Provider, bool)
 	return now, a.Reason == RetriesExhausted || a.Reason == ConsumerGenerationConflict
 }
 
-func (w patchAllocations) consumer(_ int, now Consumer, a *Answer) (Consumer, bool) {
+func (w patchAllocations) consumer(_ int, now Consumer, a *Response) (Consumer, bool) {
 	isKnown := now.Generation > 0 && (w.given == 0 || w.given == now.Generation)
 	switch a.Reason {
 	case "":
@@ -137,7 +137,7 @@ func (w patchAllocations) consumer(_ int, now Consumer, a *Answer) (Consumer, bo
 
 // withoutUnlocked returns the response without the generations of the providers on which nothing changes. The request does
 // not lock them, so these are generations of some moment during the request, not of its position in the order.
-func (w patchAllocations) withoutUnlocked(now *State, a *Answer) *Answer {
+func (w patchAllocations) withoutUnlocked(now *State, a *Response) *Response {
 	reduced := *a
 	for p := range now.Places {
 		if had := now.Places[p].ByConsumer[w.who]; w.patched(p, had) == had {

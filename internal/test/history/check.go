@@ -164,10 +164,10 @@ func (v *view) operations() []porcupine.Operation {
 }
 
 // step reports whether a response is valid in a state, and returns the state after the call.
-type step[S comparable] func(now S, call *Call, answer *Answer) (S, bool)
+type step[S comparable] func(now S, call *Call, answer *Response) (S, bool)
 
 // accepted is the response of an executed call whose real response was lost.
-var accepted = &Answer{Observed: unseen()}
+var accepted = &Response{Observed: unseen()}
 
 func modelOf[S comparable](of step[S]) porcupine.Model {
 	seed := maphash.MakeSeed()
@@ -195,19 +195,19 @@ func modelOf[S comparable](of step[S]) porcupine.Model {
 }
 
 func placeStep(p int) step[Provider] {
-	return func(now Provider, call *Call, answer *Answer) (Provider, bool) {
+	return func(now Provider, call *Call, answer *Response) (Provider, bool) {
 		return call.Operation.place(p, now, answer)
 	}
 }
 
 func consumerStep(c int) step[Consumer] {
-	return func(now Consumer, call *Call, answer *Answer) (Consumer, bool) {
+	return func(now Consumer, call *Call, answer *Response) (Consumer, bool) {
 		return call.Operation.consumer(c, now, answer)
 	}
 }
 
 // wholeStep applies the steps of all providers and consumers; each must explain the response.
-func wholeStep(now State, call *Call, answer *Answer) (State, bool) {
+func wholeStep(now State, call *Call, answer *Response) (State, bool) {
 	if answer.Reason == Unexplained || !call.Operation.whole(&now, answer) {
 		return now, false
 	}

@@ -17,8 +17,8 @@ type told struct {
 	now      time.Duration
 }
 
-func (h *told) say(operation Operation, change func(*Answer)) *told {
-	answer := Answer{Status: http.StatusOK, Provider: none, Class: none, Expected: none, Observed: unseen()}
+func (h *told) say(operation Operation, change func(*Response)) *told {
+	answer := Response{Status: http.StatusOK, Provider: none, Class: none, Expected: none, Observed: unseen()}
 	change(&answer)
 	end := h.now + 5
 	if answer.Lost {
@@ -44,12 +44,12 @@ func (h *told) during() *told {
 	return h
 }
 
-func yes(*Answer) {}
+func yes(*Response) {}
 
-func lost(a *Answer) { a.Lost = true }
+func lost(a *Response) { a.Lost = true }
 
-func no(reason Reason, place, class int) func(*Answer) {
-	return func(a *Answer) { a.Status, a.Reason, a.Provider, a.Class = http.StatusConflict, reason, place, class }
+func no(reason Reason, place, class int) func(*Response) {
+	return func(a *Response) { a.Status, a.Reason, a.Provider, a.Class = http.StatusConflict, reason, place, class }
 }
 
 var eight = Inventory{Total: 8, MinUnit: 1, MaxUnit: 8, StepSize: 1, Ratio: 1}
@@ -74,8 +74,8 @@ func taking(consumer int, given int64, amounts ...int64) Operation {
 }
 
 // seesConsumer returns a change of a response: the allocations of a consumer and its generation.
-func seesConsumer(generation int64, amounts ...int64) func(*Answer) {
-	return func(a *Answer) {
+func seesConsumer(generation int64, amounts ...int64) func(*Response) {
+	return func(a *Response) {
 		a.Observed.Generation = generation
 		for p, amount := range amounts {
 			a.Observed.ByProvider[p][0] = amount
@@ -83,14 +83,14 @@ func seesConsumer(generation int64, amounts ...int64) func(*Answer) {
 	}
 }
 
-func seesUsed(generation, amount int64) func(*Answer) {
-	return func(a *Answer) { a.Observed.Generation, a.Observed.Used[0] = generation, amount }
+func seesUsed(generation, amount int64) func(*Response) {
+	return func(a *Response) { a.Observed.Generation, a.Observed.Used[0] = generation, amount }
 }
 
 // seesTree returns a change of a response: the tree of provider 0 with its child 1, of which consumers 0 and 1 have VCPUs on
 // one each. A provider that has not been claimed on has generation 1.
-func seesTree(onRoot, onChild int64) func(*Answer) {
-	return func(a *Answer) {
+func seesTree(onRoot, onChild int64) func(*Response) {
+	return func(a *Response) {
 		a.Observed.Root = 0
 		for p, amount := range []int64{onRoot, onChild} {
 			shown := shownPlace{
@@ -109,7 +109,7 @@ func seesTree(onRoot, onChild int64) func(*Answer) {
 }
 
 // seesLaterConsumers returns a change of a response: the providers before a claim, and the consumers after it.
-func seesLaterConsumers(a *Answer) {
+func seesLaterConsumers(a *Response) {
 	seesTree(5, 0)(a)
 	a.Observed.Shown[0].generation, a.Observed.Shown[0].used[0] = 1, 0
 }
@@ -128,7 +128,7 @@ func TestHistory_Calls_LinearizableOrNot(t *testing.T) {
 	}{
 		"one claim after the other": {history: begin().
 			say(taking(0, 0, 5), yes).say(taking(1, 0, 4), no(CapacityExceeded, 0, 0)).say(taking(1, 0, 3), yes).
-			say(taking(0, 0, 1), func(a *Answer) { no(ConsumerGenerationConflict, none, none)(a); a.Expected = 1 }).
+			say(taking(0, 0, 1), func(a *Response) { no(ConsumerGenerationConflict, none, none)(a); a.Expected = 1 }).
 			say(usages(0), seesUsed(3, 8)).say(getAllocations{who: 0}, seesConsumer(1, 5))},
 		"a tree after each of two claims": {history: withChild().
 			say(tree, seesTree(0, 0)).say(taking(0, 0, 5), yes).say(tree, seesTree(5, 0)).say(taking(1, 0, 0, 3), yes).say(tree, seesTree(5, 3))},
@@ -143,7 +143,7 @@ func TestHistory_Calls_LinearizableOrNot(t *testing.T) {
 			against: []string{"district-0-place-0", "district-0"},
 		},
 		"a tree without its child": {
-			history: withChild().say(tree, func(a *Answer) { seesTree(0, 0)(a); a.Observed.Shown[1] = shownPlace{} }),
+			history: withChild().say(tree, func(a *Response) { seesTree(0, 0)(a); a.Observed.Shown[1] = shownPlace{} }),
 			against: []string{"district-0"},
 		},
 		"two claims with the same consumer generation": {
@@ -165,7 +165,7 @@ func TestHistory_Calls_LinearizableOrNot(t *testing.T) {
 			against: []string{"district-0-place-0", "district-0"},
 		},
 		"a generation conflict with the current generation": {
-			history: begin().say(taking(0, 0, 5), func(a *Answer) { no(ConsumerGenerationConflict, none, none)(a); a.Expected = 0 }),
+			history: begin().say(taking(0, 0, 5), func(a *Response) { no(ConsumerGenerationConflict, none, none)(a); a.Expected = 0 }),
 			against: []string{"district-0-consumer-0", "district-0"},
 		},
 		"a stale read": {
@@ -186,7 +186,7 @@ func TestHistory_Calls_LinearizableOrNot(t *testing.T) {
 			against: []string{"district-0-place-0", "district-0"},
 		},
 		"an unexpected status": {
-			history: begin().say(deleteAllocations{who: 0}, func(a *Answer) { a.Status, a.Reason = http.StatusInternalServerError, Unexplained }),
+			history: begin().say(deleteAllocations{who: 0}, func(a *Response) { a.Status, a.Reason = http.StatusInternalServerError, Unexplained }),
 			against: []string{"district 0: delete the allocations of consumer 0 at 0: 500 ", "district-0-consumer-0", "district-0"},
 		},
 	} {

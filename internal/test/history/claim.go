@@ -170,7 +170,7 @@ func (w takes) take(p int, now Provider) (Provider, bool) {
 	return now, now.Exists || !rises
 }
 
-func (w takes) place(p int, now Provider, a *Answer) (Provider, bool) {
+func (w takes) place(p int, now Provider, a *Response) (Provider, bool) {
 	switch a.Reason {
 	case "":
 		return w.take(p, now)
@@ -182,7 +182,7 @@ func (w takes) place(p int, now Provider, a *Answer) (Provider, bool) {
 	return now, a.Reason == RetriesExhausted || a.Reason == ConsumerGenerationConflict
 }
 
-func (w takes) consumer(c int, now Consumer, a *Answer) (Consumer, bool) {
+func (w takes) consumer(c int, now Consumer, a *Response) (Consumer, bool) {
 	for _, one := range w.wants {
 		if one.consumer != c {
 			continue
@@ -205,7 +205,7 @@ func (w takes) consumer(c int, now Consumer, a *Answer) (Consumer, bool) {
 	return now, true
 }
 
-func (w takes) whole(now *State, a *Answer) bool {
+func (w takes) whole(now *State, a *Response) bool {
 	if a.Reason != ConsumerGenerationConflict {
 		return true
 	}
@@ -256,7 +256,7 @@ func (w deleteAllocations) concerns(_ int, been [consumers]bool) bool { return b
 
 func (w deleteAllocations) of(c int) bool { return c == w.who }
 
-func (w deleteAllocations) place(_ int, now Provider, a *Answer) (Provider, bool) {
+func (w deleteAllocations) place(_ int, now Provider, a *Response) (Provider, bool) {
 	switch a.Reason {
 	case "":
 		now.ByConsumer[w.who] = Amounts{}
@@ -266,7 +266,7 @@ func (w deleteAllocations) place(_ int, now Provider, a *Answer) (Provider, bool
 	return now, a.Reason == "" || a.Reason == RetriesExhausted || a.Reason == ConsumerGenerationConflict
 }
 
-func (w deleteAllocations) consumer(_ int, now Consumer, a *Answer) (Consumer, bool) {
+func (w deleteAllocations) consumer(_ int, now Consumer, a *Response) (Consumer, bool) {
 	switch a.Reason {
 	case "":
 		return Consumer{}, now.Generation > 0 && (w.given == 0 || w.given == now.Generation)

@@ -126,7 +126,7 @@ func (w claimFound) concerns(int, [consumers]bool) bool { return true }
 func (w claimFound) of(c int) bool { return c == w.who }
 
 // takes returns the claim as the allocations that the server has chosen.
-func (w claimFound) takes(a *Answer) takes {
+func (w claimFound) takes(a *Response) takes {
 	return takes{wants: []want{{consumer: w.who, given: w.given, has: a.Observed.ByProvider}}}
 }
 
@@ -145,7 +145,7 @@ func (w claimFound) fits(group *requestGroup, now *Provider) bool {
 	return now.Exists && now.Traits&group.required == group.required
 }
 
-func (w claimFound) place(p int, now Provider, a *Answer) (Provider, bool) {
+func (w claimFound) place(p int, now Provider, a *Response) (Provider, bool) {
 	switch a.Reason {
 	case "":
 		for i, group := range w.groups {
@@ -165,18 +165,18 @@ func (w claimFound) place(p int, now Provider, a *Answer) (Provider, bool) {
 }
 
 // placeClaimed returns a provider after a claim, and whether its generation is that of the response.
-func placeClaimed(p int, now Provider, a *Answer, of takes) (Provider, bool) {
+func placeClaimed(p int, now Provider, a *Response, of takes) (Provider, bool) {
 	after, fits := of.take(p, now)
 	told := a.Observed.PlaceGenerations[p]
 	return after, fits && (told == none || told == after.Generation)
 }
 
-func (w claimFound) consumer(c int, now Consumer, a *Answer) (Consumer, bool) {
+func (w claimFound) consumer(c int, now Consumer, a *Response) (Consumer, bool) {
 	return consumerClaimed(c, now, a, w.takes(a))
 }
 
 // consumerClaimed returns a consumer after a claim. The server compares its generation before it reports that nothing fits.
-func consumerClaimed(c int, now Consumer, a *Answer, of takes) (Consumer, bool) {
+func consumerClaimed(c int, now Consumer, a *Response, of takes) (Consumer, bool) {
 	if a.Reason == NothingFits {
 		return now, now.Generation == of.wants[0].given
 	}
@@ -184,7 +184,7 @@ func consumerClaimed(c int, now Consumer, a *Answer, of takes) (Consumer, bool) 
 	return after, holds && (a.Reason != "" || a.Observed.fits(after.Generation))
 }
 
-func (w claimFound) whole(now *State, a *Answer) bool {
+func (w claimFound) whole(now *State, a *Response) bool {
 	root := now.root(w.tree)
 	switch a.Reason {
 	case "":

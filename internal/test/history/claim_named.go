@@ -46,11 +46,11 @@ func (w claimNamed) concerns(p int, been [consumers]bool) bool {
 
 func (w claimNamed) of(c int) bool { return c == w.who }
 
-func (w claimNamed) takes(a *Answer) takes {
+func (w claimNamed) takes(a *Response) takes {
 	return takes{wants: []want{{consumer: w.who, given: w.given, has: a.Observed.ByProvider}}}
 }
 
-func (w claimNamed) place(p int, now Provider, a *Answer) (Provider, bool) {
+func (w claimNamed) place(p int, now Provider, a *Response) (Provider, bool) {
 	switch a.Reason {
 	case "":
 		return placeClaimed(p, now, a, w.takes(a))
@@ -68,7 +68,7 @@ func (w claimNamed) place(p int, now Provider, a *Answer) (Provider, bool) {
 	return now, a.Reason == ConsumerGenerationConflict || a.Reason == RetriesExhausted
 }
 
-func (w claimNamed) consumer(c int, now Consumer, a *Answer) (Consumer, bool) {
+func (w claimNamed) consumer(c int, now Consumer, a *Response) (Consumer, bool) {
 	if a.Reason == ProviderNotFound {
 		return now, true // the server resolves names first
 	}

@@ -89,7 +89,7 @@ func (c *Client) Do(ctx context.Context, operation Operation) error {
 	case got != nil:
 		return c.record(operation, start, c.now(), got)
 	case sent.method != http.MethodGet && !isDryRun(operation):
-		c.add(&Call{Operation: operation, Answer: Answer{Lost: true, Observed: unseen()}, Start: start, End: never})
+		c.add(&Call{Operation: operation, Answer: Response{Lost: true, Observed: unseen()}, Start: start, End: never})
 	}
 	return nil
 }
@@ -130,14 +130,14 @@ func (c *Client) add(call *Call) {
 	c.Recorder.calls = append(c.Recorder.calls, call)
 }
 
-func (c *Client) answer(operation Operation, got *response) (Answer, error) {
+func (c *Client) answer(operation Operation, got *response) (Response, error) {
 	if got.status >= http.StatusMultipleChoices {
 		return refusal(c.Partition, got.status, got.body, claimsAllocations(operation)), nil
 	}
 	if rehearsal, is := operation.(dryRun); is {
 		return rehearsal.answer(c.Partition, got.body)
 	}
-	made := Answer{Status: got.status, Provider: none, Class: none, Expected: none, Observed: unseen()}
+	made := Response{Status: got.status, Provider: none, Class: none, Expected: none, Observed: unseen()}
 	return made, operation.read(c.Partition, got.body, &made.Observed)
 }
 

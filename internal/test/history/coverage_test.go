@@ -7,7 +7,7 @@ import (
 )
 
 // busy is the response of a write that exhausted its retries.
-func busy(a *Answer) { a.Status, a.Reason = http.StatusConflict, RetriesExhausted }
+func busy(a *Response) { a.Status, a.Reason = http.StatusConflict, RetriesExhausted }
 
 // ofEachKind returns a history with a number of accepted calls of each kind.
 func ofEachKind(times int) *told {
@@ -20,7 +20,7 @@ func ofEachKind(times int) *told {
 	return h
 }
 
-func (h *told) sayOften(times int, operation Operation, change func(*Answer)) *told {
+func (h *told) sayOften(times int, operation Operation, change func(*Response)) *told {
 	for range times {
 		h.say(operation, change)
 	}

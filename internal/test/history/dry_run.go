@@ -62,10 +62,10 @@ type rehearsed struct {
 }
 
 // answer parses the response to a dry run as that of the write.
-func (w dryRun) answer(d *Partition, raw []byte) (Answer, error) {
+func (w dryRun) answer(d *Partition, raw []byte) (Response, error) {
 	read, err := body[rehearsed](raw)
 	if err != nil || !read.IsDryRun {
-		return Answer{}, errors.Join(err, fmt.Errorf("no dry run: %s", raw))
+		return Response{}, errors.Join(err, fmt.Errorf("no dry run: %s", raw))
 	}
 	var changed changes
 	for id, of := range read.Changes.Providers {
@@ -85,7 +85,7 @@ func (w dryRun) answer(d *Partition, raw []byte) (Answer, error) {
 		}
 		return made, nil
 	}
-	made := Answer{Status: read.Would, Provider: none, Class: none, Expected: none, Observed: unseen(), Changes: &changed}
+	made := Response{Status: read.Would, Provider: none, Class: none, Expected: none, Observed: unseen(), Changes: &changed}
 	if string(read.Body) != "null" {
 		err = w.Operation.read(d, read.Body, &made.Observed)
 	}
@@ -117,7 +117,7 @@ func (s Provider) shown() (visible Provider, generation int64) {
 	return s, s.Generation
 }
 
-func (w dryRun) place(p int, now Provider, a *Answer) (Provider, bool) {
+func (w dryRun) place(p int, now Provider, a *Response) (Provider, bool) {
 	if a.Reason == Busy {
 		return now, true
 	}
@@ -130,7 +130,7 @@ func (w dryRun) place(p int, now Provider, a *Answer) (Provider, bool) {
 	return now, holds
 }
 
-func (w dryRun) consumer(c int, now Consumer, a *Answer) (Consumer, bool) {
+func (w dryRun) consumer(c int, now Consumer, a *Response) (Consumer, bool) {
 	if a.Reason == Busy {
 		return now, true
 	}
@@ -147,7 +147,7 @@ func (w dryRun) consumer(c int, now Consumer, a *Answer) (Consumer, bool) {
 	return now, holds
 }
 
-func (w dryRun) whole(now *State, a *Answer) bool {
+func (w dryRun) whole(now *State, a *Response) bool {
 	return a.Reason == Busy || w.Operation.whole(now, a)
 }
 

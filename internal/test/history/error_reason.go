@@ -114,14 +114,14 @@ var expected = regexp.MustCompile(`expected (\d+|null) but got`)
 
 // refusal parses an error response. If the request concerns several providers, the error must name
 // the provider.
-func refusal(d *Partition, status int, body []byte, severalPlaces bool) Answer {
+func refusal(d *Partition, status int, body []byte, severalPlaces bool) Response {
 	var document struct {
 		Errors []struct {
 			Detail  string
 			Refused []struct{ Detail string }
 		}
 	}
-	made := Answer{Status: status, Reason: Unexplained, Provider: none, Class: none, Expected: none, Detail: string(body)}
+	made := Response{Status: status, Reason: Unexplained, Provider: none, Class: none, Expected: none, Detail: string(body)}
 	if err := json.Unmarshal(body, &document); err != nil || len(document.Errors) != 1 {
 		return made
 	}

@@ -107,13 +107,13 @@ type Call struct {
 	Client    int
 	Partition *Partition
 	Operation Operation
-	Answer    Answer
+	Answer    Response
 	// Start and End are durations since the start of the recording, on the clock of the clients.
 	Start, End time.Duration
 }
 
-// Answer is a response.
-type Answer struct {
+// Response is a response.
+type Response struct {
 	// Lost is true if the connection failed before the response.
 	Lost   bool
 	Status int
@@ -176,12 +176,12 @@ type Operation interface {
 	of(c int) bool
 	// place reports whether the response is valid in a state of a provider, and returns the state
 	// after the operation.
-	place(p int, now Provider, a *Answer) (Provider, bool)
+	place(p int, now Provider, a *Response) (Provider, bool)
 	// consumer does the same for a consumer.
-	consumer(c int, now Consumer, a *Answer) (Consumer, bool)
+	consumer(c int, now Consumer, a *Response) (Consumer, bool)
 	// whole reports whether the response is valid, for rules that concern several providers or
 	// consumers.
-	whole(now *State, a *Answer) bool
+	whole(now *State, a *Response) bool
 }
 
 // describe returns a call in one line.

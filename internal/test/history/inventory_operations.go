@@ -59,7 +59,7 @@ func (w putInventories) read(_ *Partition, raw []byte, seen *Observed) error {
 	return readOffers(raw, seen)
 }
 
-func (w putInventories) place(_ int, now Provider, a *Answer) (Provider, bool) {
+func (w putInventories) place(_ int, now Provider, a *Response) (Provider, bool) {
 	if holds, known := w.refused(&now, w.given, a); known {
 		return now, holds
 	}
@@ -88,7 +88,7 @@ func (w deleteInventories) request(d *Partition) request {
 	return request{method: "DELETE", path: w.path(d, "/inventories")}.comparingProvider(w.given)
 }
 
-func (w deleteInventories) place(_ int, now Provider, a *Answer) (Provider, bool) {
+func (w deleteInventories) place(_ int, now Provider, a *Response) (Provider, bool) {
 	if holds, known := w.refused(&now, w.given, a); known {
 		return now, holds
 	}
@@ -148,7 +148,7 @@ func (w changeInventory) read(_ *Partition, raw []byte, seen *Observed) error {
 	return err
 }
 
-func (w changeInventory) place(_ int, now Provider, a *Answer) (Provider, bool) {
+func (w changeInventory) place(_ int, now Provider, a *Response) (Provider, bool) {
 	if holds, known := w.refused(&now, w.given, a); known {
 		return now, holds
 	}
@@ -223,7 +223,7 @@ func (w replaceTraits) read(_ *Partition, raw []byte, seen *Observed) error {
 	return readTraits(raw, seen)
 }
 
-func (w replaceTraits) place(_ int, now Provider, a *Answer) (Provider, bool) {
+func (w replaceTraits) place(_ int, now Provider, a *Response) (Provider, bool) {
 	if holds, known := w.refused(&now, w.given, a); known {
 		return now, holds
 	}

@@ -40,9 +40,9 @@ func (nothing) read(*Partition, []byte, *Observed) error { return nil }
 
 func (nothing) of(int) bool { return false }
 
-func (nothing) consumer(_ int, now Consumer, _ *Answer) (Consumer, bool) { return now, true }
+func (nothing) consumer(_ int, now Consumer, _ *Response) (Consumer, bool) { return now, true }
 
-func (nothing) whole(*State, *Answer) bool { return true }
+func (nothing) whole(*State, *Response) bool { return true }
 
 // onPlace is embedded in operations on one provider.
 type onPlace struct {
@@ -59,7 +59,7 @@ func (w onPlace) path(d *Partition, rest string) string {
 // refused reports whether the reason of an error response applies, for the reasons that all
 // requests on a provider share. known is false for other reasons. given is the generation in the
 // request, or none.
-func (w onPlace) refused(now *Provider, given int64, a *Answer) (holds, known bool) {
+func (w onPlace) refused(now *Provider, given int64, a *Response) (holds, known bool) {
 	switch a.Reason {
 	case ProviderNotFound:
 		return !now.Exists, true

@@ -38,12 +38,12 @@ func (w getAllocations) concerns(_ int, been [consumers]bool) bool { return been
 
 func (w getAllocations) of(c int) bool { return c == w.who }
 
-func (w getAllocations) place(p int, now Provider, a *Answer) (Provider, bool) {
+func (w getAllocations) place(p int, now Provider, a *Response) (Provider, bool) {
 	told := a.Observed.PlaceGenerations[p]
 	return now, a.Reason == "" && now.ByConsumer[w.who] == a.Observed.ByProvider[p] && (told == none || now.Exists && told == now.Generation)
 }
 
-func (w getAllocations) consumer(_ int, now Consumer, a *Answer) (Consumer, bool) {
+func (w getAllocations) consumer(_ int, now Consumer, a *Response) (Consumer, bool) {
 	return now, a.Reason == "" && now == Consumer{Generation: a.Observed.Generation, ByProvider: a.Observed.ByProvider}
 }
 
@@ -83,14 +83,14 @@ func (w getProviderAllocations) read(d *Partition, raw []byte, seen *Observed) e
 // of returns true, because the response contains the generations of the consumers with allocations.
 func (w getProviderAllocations) of(int) bool { return true }
 
-func (w getProviderAllocations) place(_ int, now Provider, a *Answer) (Provider, bool) {
+func (w getProviderAllocations) place(_ int, now Provider, a *Response) (Provider, bool) {
 	if holds, known := w.refused(&now, none, a); known {
 		return now, holds
 	}
 	return now, a.Reason == "" && now.Exists && now.Generation == a.Observed.Generation && now.ByConsumer == a.Observed.ByConsumer
 }
 
-func (w getProviderAllocations) consumer(c int, now Consumer, a *Answer) (Consumer, bool) {
+func (w getProviderAllocations) consumer(c int, now Consumer, a *Response) (Consumer, bool) {
 	if a.Reason != "" {
 		return now, true
 	}
@@ -113,7 +113,7 @@ func (w getInventories) read(_ *Partition, raw []byte, seen *Observed) error {
 	return readOffers(raw, seen)
 }
 
-func (w getInventories) place(_ int, now Provider, a *Answer) (Provider, bool) {
+func (w getInventories) place(_ int, now Provider, a *Response) (Provider, bool) {
 	if holds, known := w.refused(&now, none, a); known {
 		return now, holds
 	}
@@ -143,7 +143,7 @@ func (w getUsages) read(_ *Partition, raw []byte, seen *Observed) error {
 	return err
 }
 
-func (w getUsages) place(_ int, now Provider, a *Answer) (Provider, bool) {
+func (w getUsages) place(_ int, now Provider, a *Response) (Provider, bool) {
 	if holds, known := w.refused(&now, none, a); known {
 		return now, holds
 	}
@@ -166,7 +166,7 @@ func (w getTraits) request(d *Partition) request {
 
 func (w getTraits) read(_ *Partition, raw []byte, seen *Observed) error { return readTraits(raw, seen) }
 
-func (w getTraits) place(_ int, now Provider, a *Answer) (Provider, bool) {
+func (w getTraits) place(_ int, now Provider, a *Response) (Provider, bool) {
 	if holds, known := w.refused(&now, none, a); known {
 		return now, holds
 	}

@@ -73,7 +73,7 @@ func (r *response) repeats(first *response) bool {
 
 // addUnexplained adds a call whose response is wrong in every order.
 func (c *Client) addUnexplained(operation Operation, start time.Duration, got *response, text string) {
-	c.add(&Call{Operation: operation, Start: start, End: c.now(), Answer: Answer{
+	c.add(&Call{Operation: operation, Start: start, End: c.now(), Answer: Response{
 		Status: got.status, Reason: Unexplained, Provider: none, Class: none, Expected: none, Observed: unseen(),
 		Detail: fmt.Sprintf("%s: %s", text, got.body),
 	}})

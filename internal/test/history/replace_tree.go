@@ -128,7 +128,7 @@ func (n *node) isCurrent(now *Provider) bool {
 	return n.given == now.Generation
 }
 
-func (w replaceTree) place(p int, now Provider, a *Answer) (Provider, bool) {
+func (w replaceTree) place(p int, now Provider, a *Response) (Provider, bool) {
 	one := w.node(p)
 	switch a.Reason {
 	case "":
@@ -146,7 +146,7 @@ func (w replaceTree) place(p int, now Provider, a *Answer) (Provider, bool) {
 }
 
 // replace is place for a successful request. It need not have compared the generations if nothing differs.
-func (w replaceTree) replace(p int, now Provider, a *Answer) (Provider, bool) {
+func (w replaceTree) replace(p int, now Provider, a *Response) (Provider, bool) {
 	for _, other := range w.nodes {
 		switch {
 		case other.parent == p && other.at != p:
@@ -172,7 +172,7 @@ func (w replaceTree) replace(p int, now Provider, a *Answer) (Provider, bool) {
 	return after, (!isCompared || one.isCurrent(&now)) && !after.inUseBut(after.Inventories)
 }
 
-func (w replaceTree) whole(now *State, a *Answer) bool {
+func (w replaceTree) whole(now *State, a *Response) bool {
 	if a.Reason == RetriesExhausted {
 		return true
 	}

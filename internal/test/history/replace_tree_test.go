@@ -15,12 +15,12 @@ func replacing(root, child int64, bits uint8) Operation {
 }
 
 // toldTree returns a change of a response: what it says of the root and of its child.
-func toldTree(root, child treeChange) func(*Answer) {
-	return func(a *Answer) { a.Observed.Tree[0], a.Observed.Tree[2] = root, child }
+func toldTree(root, child treeChange) func(*Response) {
+	return func(a *Response) { a.Observed.Tree[0], a.Observed.Tree[2] = root, child }
 }
 
-func seesTraits(generation int64, bits uint8) func(*Answer) {
-	return func(a *Answer) { a.Observed.Generation, a.Observed.Traits = generation, bits }
+func seesTraits(generation int64, bits uint8) func(*Response) {
+	return func(a *Response) { a.Observed.Generation, a.Observed.Traits = generation, bits }
 }
 
 func TestHistory_TreeReplacements_LinearizableOrNot(t *testing.T) {

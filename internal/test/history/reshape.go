@@ -57,7 +57,7 @@ func (s *shape) union(now Provider) Provider {
 	return now
 }
 
-func (w reshape) place(p int, now Provider, a *Answer) (Provider, bool) {
+func (w reshape) place(p int, now Provider, a *Response) (Provider, bool) {
 	of := w.shape(p)
 	if of == nil {
 		if a.Reason == NoShape || a.Reason == ProviderGenerationConflict || a.Reason == InUse {
@@ -90,12 +90,12 @@ func (w reshape) place(p int, now Provider, a *Answer) (Provider, bool) {
 	return after, fits && !after.inUseBut(of.offers)
 }
 
-func (w reshape) consumer(c int, now Consumer, a *Answer) (Consumer, bool) {
+func (w reshape) consumer(c int, now Consumer, a *Response) (Consumer, bool) {
 	switch a.Reason {
 	case NoShape, ProviderGenerationConflict:
 		return now, true // the server checks them before
 	case InUse:
-		_, isKnown := w.takes.consumer(c, now, &Answer{})
+		_, isKnown := w.takes.consumer(c, now, &Response{})
 		return now, isKnown
 	}
 	return w.takes.consumer(c, now, a)

@@ -127,7 +127,7 @@ func (o *shownConsumerOnWire) shown(d *Partition) (shownConsumer, error) {
 // of returns true, because the response has all consumers of the tree.
 func (w showTree) of(int) bool { return true }
 
-func (w showTree) place(p int, now Provider, a *Answer) (Provider, bool) {
+func (w showTree) place(p int, now Provider, a *Response) (Provider, bool) {
 	switch {
 	case a.Reason == RetriesExhausted || a.Reason == ProviderNotFound && p != w.at:
 		return now, true
@@ -160,13 +160,13 @@ func (s *shownPlace) shows(now *Provider) bool {
 	return now.Exists && now.Generation == s.generation && now.Parent == s.parent && now.Inventories == s.inventories && now.Traits == s.traits
 }
 
-func (w showTree) consumer(c int, now Consumer, a *Answer) (Consumer, bool) {
+func (w showTree) consumer(c int, now Consumer, a *Response) (Consumer, bool) {
 	shown := a.Observed.Users[c].Consumer
 	return now, a.Reason != "" || shown.Generation == 0 || now == shown
 }
 
 // whole compares the providers of the tree with those of the response.
-func (w showTree) whole(now *State, a *Answer) bool {
+func (w showTree) whole(now *State, a *Response) bool {
 	if a.Reason != "" {
 		return true
 	}

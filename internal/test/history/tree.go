@@ -22,7 +22,7 @@ func readProvider(d *Partition, raw []byte, seen *Observed) error {
 }
 
 // fitsTree reports whether the root in the response is that of the state.
-func (w inTree) fitsTree(now *State, a *Answer) bool {
+func (w inTree) fitsTree(now *State, a *Response) bool {
 	return a.Reason != "" || a.Observed.Generation == none || now.root(w.at) == a.Observed.Root
 }
 
@@ -37,14 +37,14 @@ func (w getProvider) read(d *Partition, raw []byte, seen *Observed) error {
 	return readProvider(d, raw, seen)
 }
 
-func (w getProvider) place(_ int, now Provider, a *Answer) (Provider, bool) {
+func (w getProvider) place(_ int, now Provider, a *Response) (Provider, bool) {
 	if holds, known := w.refused(&now, none, a); known {
 		return now, holds
 	}
 	return now, a.Reason == "" && now.Exists && now.Generation == a.Observed.Generation && now.Parent == a.Observed.Parent
 }
 
-func (w getProvider) whole(now *State, a *Answer) bool { return inTree(w).fitsTree(now, a) }
+func (w getProvider) whole(now *State, a *Response) bool { return inTree(w).fitsTree(now, a) }
 
 func (w getProvider) String() string { return fmt.Sprintf("read provider %d", w.at) }
 
@@ -68,7 +68,7 @@ func (w createProvider) read(d *Partition, raw []byte, seen *Observed) error {
 
 func (w createProvider) concerns(p int, _ [consumers]bool) bool { return p == w.at || p == w.parent }
 
-func (w createProvider) place(p int, now Provider, a *Answer) (Provider, bool) {
+func (w createProvider) place(p int, now Provider, a *Response) (Provider, bool) {
 	switch a.Reason {
 	case "":
 		if p == w.parent {
@@ -84,7 +84,7 @@ func (w createProvider) place(p int, now Provider, a *Answer) (Provider, bool) {
 	return now, a.Reason == RetriesExhausted
 }
 
-func (w createProvider) whole(now *State, a *Answer) bool {
+func (w createProvider) whole(now *State, a *Response) bool {
 	// Before and after the operation it has the same root.
 	return a.Reason != "" || a.Observed.Generation == none || w.parent == none && a.Observed.Root == w.at ||
 		w.parent != none && now.root(w.parent) == a.Observed.Root
@@ -112,7 +112,7 @@ func (w reparentProvider) read(d *Partition, raw []byte, seen *Observed) error {
 	return readProvider(d, raw, seen)
 }
 
-func (w reparentProvider) place(p int, now Provider, a *Answer) (Provider, bool) {
+func (w reparentProvider) place(p int, now Provider, a *Response) (Provider, bool) {
 	switch {
 	case a.Reason == RetriesExhausted || a.Reason == "" && p != w.at && p != w.parent:
 		if a.Reason == "" {
@@ -134,7 +134,7 @@ func (w reparentProvider) place(p int, now Provider, a *Answer) (Provider, bool)
 	return now, a.Reason == Loop && (p != w.at && p != w.parent || now.Exists)
 }
 
-func (w reparentProvider) whole(now *State, a *Answer) bool {
+func (w reparentProvider) whole(now *State, a *Response) bool {
 	loops := w.parent != none && now.Places[w.at].Parent != w.parent && now.isBelow(w.parent, w.at)
 	switch a.Reason {
 	case "":
@@ -165,7 +165,7 @@ func (w deleteProvider) request(d *Partition) request {
 	return request{method: "DELETE", path: w.path(d, "")}.comparingProvider(w.given)
 }
 
-func (w deleteProvider) place(p int, now Provider, a *Answer) (Provider, bool) {
+func (w deleteProvider) place(p int, now Provider, a *Response) (Provider, bool) {
 	if p != w.at {
 		if a.Reason == "" {
 			now.Children &^= 1 << w.at

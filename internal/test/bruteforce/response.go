@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Answer is the set of all correct responses to a query.
-type Answer struct {
+// Response is the set of all correct responses to a query.
+type Response struct {
 	// Refused is the reason of a 400; empty: the status is 200.
 	Refused string
 	// Code is the code of a 400 at Berth, where Refused is the exact text.
@@ -65,7 +65,7 @@ func (c Candidate) String() string {
 
 // key returns the text of a candidate without the mappings of conditions: candidates that differ in nothing else are one
 // candidate.
-func (a *Answer) key(candidate Candidate) string {
+func (a *Response) key(candidate Candidate) string {
 	if a.conditions == nil {
 		return candidate.String()
 	}
@@ -77,7 +77,7 @@ func (a *Answer) key(candidate Candidate) string {
 }
 
 // Conditions returns the suffixes of the groups that are conditions.
-func (a *Answer) Conditions() []string { return a.conditions }
+func (a *Response) Conditions() []string { return a.conditions }
 
 func (c Candidate) compare(other Candidate) int { return strings.Compare(c.String(), other.String()) }
 
@@ -117,7 +117,7 @@ func (s Summary) String() string {
 // Summaries returns the summaries for some of the candidates, by provider
 // (docs/contract/allocation-candidates.md#response): of all members of every tree from which a
 // candidate uses a provider.
-func (a *Answer) Summaries(kept []Candidate) map[string]Summary {
+func (a *Response) Summaries(kept []Candidate) map[string]Summary {
 	var roots []*Provider
 	for _, candidate := range kept {
 		roots = append(roots, a.rootsOf(candidate)...)
@@ -134,12 +134,12 @@ func (a *Answer) Summaries(kept []Candidate) map[string]Summary {
 // isSummarized reports whether a response has the summary of a provider. Below 1.29, if the
 // deployment has trees, it omits providers that no candidate uses. OpenStack Placement also counts
 // candidates beyond the limit (docs/contract/allocation-candidates.md#microversions-below-129).
-func (a *Answer) isSummarized(provider *Provider, kept []Candidate) bool {
+func (a *Response) isSummarized(provider *Provider, kept []Candidate) bool {
 	uses := func(candidate Candidate) bool { return candidate.Allocations[provider.Name] != nil }
 	return a.minor >= 29 || !a.deployment.hasTrees() || slices.ContainsFunc(kept, uses)
 }
 
-func (a *Answer) summary(provider *Provider) Summary {
+func (a *Response) summary(provider *Provider) Summary {
 	made := Summary{Resources: map[string]Level{}}
 	for class, inventory := range provider.Inventories {
 		if a.minor >= 27 || a.request.wants(class) {

@@ -73,8 +73,8 @@ type rootStage struct {
 	condition    int
 }
 
-// question is a query taken apart.
-type question struct {
+// parsedQuery is a query taken apart.
+type parsedQuery struct {
 	query      *candidates.Query
 	parts      []part
 	conditions []condition
@@ -83,8 +83,8 @@ type question struct {
 	sets []int
 }
 
-func newQuestion(query *candidates.Query) *question {
-	q := &question{query: query}
+func newQuestion(query *candidates.Query) *parsedQuery {
+	q := &parsedQuery{query: query}
 	q.addRoots()
 	for place := range query.Groups {
 		group := &query.Groups[place]
@@ -99,7 +99,7 @@ func newQuestion(query *candidates.Query) *question {
 	return q
 }
 
-func (q *question) addRoots() {
+func (q *parsedQuery) addRoots() {
 	query := q.query
 	for _, trait := range query.RootRequired {
 		q.roots = append(q.roots, rootStage{"root_required", trait, q.add(condition{traits: [][]string{{trait}}})})
@@ -115,13 +115,13 @@ func (q *question) addRoots() {
 	}
 }
 
-func (q *question) add(item condition) int {
+func (q *parsedQuery) add(item condition) int {
 	q.conditions = append(q.conditions, item)
 	return len(q.conditions) - 1
 }
 
 // addPart adds a part, or the group to an equal one.
-func (q *question) addPart(place int, group *candidates.Group, amounts []store.Amount, canSplit bool) {
+func (q *parsedQuery) addPart(place int, group *candidates.Group, amounts []store.Amount, canSplit bool) {
 	content := contentOf(group)
 	if group.Suffix != "" {
 		for i := range q.parts {
@@ -146,7 +146,7 @@ func (q *question) addPart(place int, group *candidates.Group, amounts []store.A
 }
 
 // qualities returns the steps of a group that are not about inventories.
-func (q *question) qualities(group *candidates.Group, suffixed bool) (steps []step) {
+func (q *parsedQuery) qualities(group *candidates.Group, suffixed bool) (steps []step) {
 	if group.InTree != nil {
 		steps = append(steps, step{kind: stepInTree, value: group.InTree.String()})
 	}
@@ -175,7 +175,7 @@ func (q *question) qualities(group *candidates.Group, suffixed bool) (steps []st
 }
 
 // namesTrees reports whether a group has in_tree.
-func (q *question) namesTrees() bool {
+func (q *parsedQuery) namesTrees() bool {
 	return slices.ContainsFunc(q.parts, func(p part) bool { return p.inTree != nil })
 }
 
