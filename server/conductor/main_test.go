@@ -132,9 +132,9 @@ func (b *bundle) process(hostname string) (kill func()) {
 // eventually waits until happened returns true, and fails after 30 seconds.
 func (b *bundle) eventually(what string, happened func() bool) {
 	b.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !happened(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); !happened(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			b.t.Fatalf("not within 30 seconds: %s", what)
+			b.t.Fatalf("not within three minutes: %s", what)
 		}
 	}
 }
