@@ -42,24 +42,24 @@ VCPU       40           0    64        64  ← short
 		{"--resources VCPU:40 --change VCPU:ratio=1", frame.ExitFailed, "none fits instead of none (exact; VCPU ends first)\n"},
 		{"--resources VCPU:4 --apart root --like compute-1-numa-0:3 --change VCPU:ratio=2,in-tree=compute-2", frame.ExitFailed, "5 fit instead of 2, no more (exact; VCPU ends first)\n"},
 		{"--resources VCPU:4 --count 3 --output json --not-in-tree compute-1", frame.ExitOK, `{
-  "fit": 3,
   "at_most": null,
-  "exact": false,
-  "stopped": "count",
   "ends_first": null,
-  "trees": {
-    "looked_at": 1,
-    "with_room": 1,
-    "most_in_one": 3
-  },
+  "exact": false,
+  "fit": 3,
   "resources": {
     "VCPU": {
       "amount": 4,
-      "limit": null,
       "free": null,
-      "usable": 12,
-      "stranded": null
+      "limit": null,
+      "stranded": null,
+      "usable": 12
     }
+  },
+  "stopped": "count",
+  "trees": {
+    "looked_at": 1,
+    "most_in_one": 3,
+    "with_room": 1
   }
 }
 `},
