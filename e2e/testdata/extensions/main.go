@@ -12,7 +12,6 @@ import (
 	"reflect"
 
 	"github.com/google/uuid"
-	"github.com/oapi-codegen/nullable"
 )
 
 const version = MicroversionPlacement139Berth16
@@ -25,7 +24,7 @@ func main() {
 	}))
 	check(err == nil, err)
 	host := create(berth, "host", nil)
-	below := nullable.NewNullableWithValue(host)
+	below := &host
 	gpus := []uuid.UUID{create(berth, "gpu-0", below), create(berth, "gpu-1", below)}
 	stock(berth, host, "VCPU", 8)
 	for _, gpu := range gpus {
@@ -71,8 +70,8 @@ func explain(berth *ClientWithResponses) {
 		OpenStackAPIVersion: version, Resources: new("VCPU:9"), Explain: &empty,
 	})
 	check(err == nil && listed.JSON200 != nil, err, listed)
-	why, err := listed.JSON200.Explanation.Get()
-	check(err == nil && why.Reason == "amount" && len(why.Facts) == 1 && why.Facts[0].Providers == 1, string(listed.Body))
+	why := listed.JSON200.Explanation
+	check(why != nil && why.Reason == "amount" && len(why.Facts) == 1 && why.Facts[0].Providers == 1, string(listed.Body))
 }
 
 // read checks the tree of a provider, the consumers and the number of members that fit.
@@ -99,7 +98,7 @@ func refuse(berth *ClientWithResponses) {
 	check(code != nil && *code == ErrorCodeBerthQueryUnknownGroup && code.Valid(), string(searched.Body))
 }
 
-func create(berth *ClientWithResponses, name string, parent nullable.Nullable[uuid.UUID]) uuid.UUID {
+func create(berth *ClientWithResponses, name string, parent *uuid.UUID) uuid.UUID {
 	created, err := berth.ProviderCreateWithResponse(context.Background(), &ProviderCreateParams{OpenStackAPIVersion: version},
 		ProviderCreate{Name: name, ParentProviderUUID: parent})
 	check(err == nil && created.JSON200 != nil, err, created)
