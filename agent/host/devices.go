@@ -125,7 +125,7 @@ func (s *desiredTree) inventoryByRule(device Device, rule Rule) (deviceInventory
 // one.
 func (s *desiredTree) display(device Device, selected string) (deviceInventory, error) {
 	types := device.MediatedTypes
-	at := slices.IndexFunc(types, func(mediatedType MediatedType) bool { return mediatedType.ID == selected })
+	at := slices.IndexFunc(types, func(kind MediatedType) bool { return kind.ID == selected })
 	switch {
 	case selected == "" && len(types) == 0:
 		return deviceInventory{class: classPGPU, amount: 1}, nil
@@ -138,8 +138,8 @@ func (s *desiredTree) display(device Device, selected string) (deviceInventory, 
 		return deviceInventory{}, nil
 	case at < 0:
 		var known []string
-		for _, mediatedType := range types {
-			known = append(known, mediatedType.ID)
+		for _, kind := range types {
+			known = append(known, kind.ID)
 		}
 		return deviceInventory{}, fmt.Errorf("devices: the GPU %s has no mediated device type %s; choose from %q", device.Address, selected, known)
 	}

@@ -77,11 +77,11 @@ type document struct {
 }
 
 func (d *document) build() ([]byte, error) {
-	numbers, err := d.table.Document(d.version)
+	document, err := d.table.Document(d.version)
 	if err != nil {
 		return nil, fmt.Errorf("making the document of %s: %w", d.name, err)
 	}
-	return numbers, nil
+	return document, nil
 }
 
 // findDocuments reads the flags. It returns one document, or all that --all writes.

@@ -59,13 +59,13 @@ func (r *holderReader) find(ctx context.Context, of *client.Explanation, stored 
 	if of == nil || of.Reason == fitsReason || slices.ContainsFunc(of.Nearest, isNamed) {
 		return result // nothing is missing, or the explanation says which consumers must go
 	}
-	for _, fullProvider := range fullProviders(of) {
-		if r.load(ctx, fullProvider.provider); r.note != "" {
+	for _, held := range fullProviders(of) {
+		if r.load(ctx, held.provider); r.note != "" {
 			result.note = r.note
 			return result
 		}
-		if fullProvider.hold(r.read[fullProvider.provider.UUID]); len(fullProvider.consumers) > 0 {
-			result.holdings = append(result.holdings, fullProvider)
+		if held.hold(r.read[held.provider.UUID]); len(held.consumers) > 0 {
+			result.holdings = append(result.holdings, held)
 		}
 	}
 	return result

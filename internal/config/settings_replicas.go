@@ -31,14 +31,14 @@ func (s *replicaSettings) table() []setting.Setting {
 func connections(field *[]string) setting.Reader {
 	return setting.Reader{Kind: "URLs", Secret: true, Mask: maskPasswords, Read: func(text string) *frame.Rule {
 		*field = nil
-		for _, splitURL := range splitURLs(text) {
-			if _, err := pgx.ParseConfig(splitURL); err != nil {
+		for _, url := range splitURLs(text) {
+			if _, err := pgx.ParseConfig(url); err != nil {
 				return &frame.Rule{
-					Broken: "contains an invalid connection string" + harmlessReason(splitURL, err),
+					Broken: "contains an invalid connection string" + harmlessReason(url, err),
 					Remedy: "write postgres://user:password@host:5432/name, with commas between several, and characters such as @ / : ? % , percent-encoded in the password",
 				}
 			}
-			*field = append(*field, splitURL)
+			*field = append(*field, url)
 		}
 		return nil
 	}}

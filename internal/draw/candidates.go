@@ -29,12 +29,12 @@ type Candidate struct {
 // with the key first takes the place of the one that it is the same as.
 func Candidates(found api.Candidates, first string) (all []*Candidate) {
 	byUse := map[string]int{}
-	for _, allocationRequest := range found.AllocationRequests {
-		c := &Candidate{Candidate: allocationRequest, of: found.ProviderSummaries}
+	for _, candidate := range found.AllocationRequests {
+		c := &Candidate{Candidate: candidate, of: found.ProviderSummaries}
 		c.findRoot()
 		whole, parts := fnv.New32a(), []string{}
 		for _, id := range c.Used() {
-			amounts := fmt.Sprint(allocationRequest.Allocations[id.String()].Resources)
+			amounts := fmt.Sprint(candidate.Allocations[id.String()].Resources)
 			fmt.Fprint(whole, id, amounts)
 			if !c.IsShared(id) {
 				amounts += id.String()
@@ -62,8 +62,8 @@ func Candidates(found api.Candidates, first string) (all []*Candidate) {
 // SingleRoot returns the root of the tree that all candidates of an answer are of; false if they are of several trees, or
 // there are none.
 func SingleRoot(found api.Candidates) (root uuid.UUID, isSingle bool) {
-	for i, allocationRequest := range found.AllocationRequests {
-		c := &Candidate{Candidate: allocationRequest, of: found.ProviderSummaries}
+	for i, candidate := range found.AllocationRequests {
+		c := &Candidate{Candidate: candidate, of: found.ProviderSummaries}
 		if c.findRoot(); i > 0 && c.Root != root {
 			return uuid.Nil, false
 		}

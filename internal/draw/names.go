@@ -54,9 +54,9 @@ func (d *difference) resourceNames(first bool) {
 	if !first {
 		d.put(nil)
 	}
-	for _, sortedName := range d.sortedNames() {
-		m := markOf(sortedName.Change)
-		d.put(m.gutter(line{{sortedName.Kind + " " + d.safe(sortedName.Name), m.paint}}))
+	for _, name := range d.sortedNames() {
+		m := markOf(name.Change)
+		d.put(m.gutter(line{{name.Kind + " " + d.safe(name.Name), m.paint}}))
 	}
 }
 

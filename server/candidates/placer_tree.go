@@ -192,11 +192,11 @@ func (p *placer) oneByOne(tree *candidateTree, count int) (candidates []ClaimCan
 			err = cmp.Or(p.walk.err, errNoMore)
 			continue
 		}
-		claimCandidates := []ClaimCandidate{p.candidate(tree, p.walk.chosen, p.walk.parts)}
-		times := p.timesOf(tree, &claimCandidates[0], count-len(candidates))
-		p.taken.add(claimCandidates, times)
-		used.add(claimCandidates, times)
-		candidates = append(candidates, slices.Repeat(claimCandidates, int(times))...)
+		chosen := []ClaimCandidate{p.candidate(tree, p.walk.chosen, p.walk.parts)}
+		times := p.timesOf(tree, &chosen[0], count-len(candidates))
+		p.taken.add(chosen, times)
+		used.add(chosen, times)
+		candidates = append(candidates, slices.Repeat(chosen, int(times))...)
 	}
 	for key, amount := range used {
 		if p.taken[key] -= amount; p.taken[key] == 0 {

@@ -69,8 +69,8 @@ func (s *candidateSearch) predicates() []predicate {
 			add(predicate{Aggregates: set})
 		}
 	}
-	for _, isolatedCount := range s.isolatedCounts() {
-		add(isolatedCount)
+	for _, count := range s.isolatedCounts() {
+		add(count)
 	}
 	return all
 }

@@ -100,8 +100,8 @@ func (p *Pool) openReplicas(ctx context.Context, options Options) error {
 		if err != nil {
 			return fmt.Errorf("invalid address of a replica: %w", err)
 		}
-		for _, splitHost := range splitHosts(config) {
-			pool, err := pgxpool.NewWithConfig(ctx, splitHost)
+		for _, single := range splitHosts(config) {
+			pool, err := pgxpool.NewWithConfig(ctx, single)
 			if err != nil {
 				return err
 			}
