@@ -15,7 +15,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build bin/berth with its version in it
-	$(GO) build -trimpath -ldflags '-X github.com/berthd/berth/internal/version.version=$(VERSION)' -o bin/berth ./cmd/berth
+	$(GO) build -trimpath -ldflags '-X github.com/berthd/berth/cmd/berth/version.version=$(VERSION)' -o bin/berth ./cmd/berth
 
 # The tests of random cases take RAPID_CHECKS clouds or sequences each; `make soak-tests` takes more.
 RUNTESTS = RAPID_CHECKS=$(or $(RAPID_CHECKS),10) $(GO) -C tools run ./runtests -root ..
@@ -71,7 +71,7 @@ generate: postgresql ## rebuild gen, openapi and the dump of the schema from the
 	$(TOOL) sqlc generate
 	$(GO) run ./openapi/record
 	$(TOOL) oapi-codegen -config gen/client/oapi-codegen.yaml -o gen/client/client.gen.go $(wildcard openapi/berth/placement/1.*.json)
-	$(GO) test -count=1 ./server/migrate -run '^TestSchemaDump_Migrated_|^TestFunctionSet_Changed_' -update
+	$(GO) test -count=1 ./server/data/migrate -run '^TestSchemaDump_Migrated_|^TestFunctionSet_Changed_' -update
 
 verify: generate ## rebuild and fail when anything differs from what is committed, or from what is released
 	@git diff --exit-code -- $(GENERATED)
@@ -114,13 +114,13 @@ bench-hotspots: postgresql ## measure 16 clients on one provider, on one each, a
 
 .PHONY: slow-readers bench-slow-readers
 slow-readers: postgresql ## have 100 slow readers of large answers renewed for a minute
-	$(GO) test ./internal/command -count=1 -timeout 20m -v -run 'TestLimits_SlowReaders_HoldNoConnection' -slowreaders.for 1m -slowreaders.providers 20000
+	$(GO) test ./cmd/berth/command -count=1 -timeout 20m -v -run 'TestLimits_SlowReaders_HoldNoConnection' -slowreaders.for 1m -slowreaders.providers 20000
 
 bench-slow-readers: postgresql ## measure fast requests alone and beside 100 slow readers, in the same run
-	$(GO) test ./internal/command -count=1 -timeout 20m -v -run 'TestLimits_SlowReaders_Latency' -slowreaders.rounds 5
+	$(GO) test ./cmd/berth/command -count=1 -timeout 20m -v -run 'TestLimits_SlowReaders_Latency' -slowreaders.rounds 5
 
 .PHONY: test-versions placements sequences mutations due-keys crashes
-SQL_PACKAGES := ./internal/test/dbtest ./server/postgres ./server/candidates ./server/store ./server/placement ./server/baremetal ./internal/test/bruteforce
+SQL_PACKAGES := ./internal/test/dbtest ./server/data/postgres ./server/search/candidates ./server/data/store ./server/api/placement ./server/api/baremetal ./internal/test/bruteforce
 
 # The account of the server must be able to read the directory of the binaries. sql/schema.sql is compared on the
 # machine's version only: these binaries have no pg_dump.
@@ -134,19 +134,19 @@ mutations: postgresql ## plant faults in the SQL functions and the server, each 
 	$(GO) test -count=1 -v -timeout 1h ./internal/test/history -run '^TestHistory_.*Mutations_' -history.slow
 
 due-keys: postgresql ## delete a million idempotency keys that expire at once, or KEYS
-	$(GO) test -count=1 -v -timeout 30m ./server/store -run '^TestClaim_IdempotencyKeysDue_' -keys.due $(or $(KEYS),1000000)
+	$(GO) test -count=1 -v -timeout 30m ./server/data/store -run '^TestClaim_IdempotencyKeysDue_' -keys.due $(or $(KEYS),1000000)
 
 sequences: postgresql ## compare SEQUENCES (10000) random sequences of operations with a model
-	$(GO) test -count=1 -timeout 60m -parallel 4 ./server/store -run '^TestModel_RandomOperations_MatchStore$$' \
+	$(GO) test -count=1 -timeout 60m -parallel 4 ./server/data/store -run '^TestModel_RandomOperations_MatchStore$$' \
 		-rapid.checks=$$(( $(or $(SEQUENCES),10000) / 4 )) -rapid.steps=12
 
 .PHONY: soak-tests
 soak-tests: postgresql ## run the random cases of the tests with RAPID_CHECKS (500) clouds each, and 100,000 malformed requests
-	RAPID_CHECKS=$(or $(RAPID_CHECKS),500) $(GO) test -count=1 -timeout 180m ./internal/test/bruteforce ./server/candidates ./server/store ./server/placementdb
+	RAPID_CHECKS=$(or $(RAPID_CHECKS),500) $(GO) test -count=1 -timeout 180m ./internal/test/bruteforce ./server/search/candidates ./server/data/store ./server/data/placementdb
 	$(MAKE) --no-print-directory badinput
 
 placements: postgresql ## compare placements in CLOUDS (2000) random clouds with all choices
-	$(GO) test -count=1 -timeout 60m ./server/candidates -run '^TestCandidates_Random(Placements|Fits)_' -placements.clouds $(or $(CLOUDS),2000)
+	$(GO) test -count=1 -timeout 60m ./server/search/candidates -run '^TestCandidates_Random(Placements|Fits)_' -placements.clouds $(or $(CLOUDS),2000)
 
 crashes: postgresql ## kill servers KILLS (200) times under load, and PostgreSQL and connections
 	$(GO) test -count=1 -tags client -v -timeout 3h ./e2e -run '^TestCrash_' -kills $(or $(KILLS),200)

@@ -16,8 +16,8 @@ import (
 
 	"github.com/berthd/berth/internal/test/servertest"
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/explainlog"
-	"github.com/berthd/berth/server/placement"
+	"github.com/berthd/berth/server/api/placement"
+	"github.com/berthd/berth/server/search/explainlog"
 
 	api "github.com/berthd/berth/gen/client"
 )

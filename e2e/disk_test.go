@@ -20,7 +20,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/berthd/berth/internal/test/dbtest"
-	"github.com/berthd/berth/server/cluster"
+	"github.com/berthd/berth/server/data/cluster"
 )
 
 // Full disks: each test mounts a small tmpfs and fills it with a file. That needs root.

@@ -72,7 +72,7 @@ func TestDocs_ErrorsPage_ListsEveryCode(t *testing.T) {
 // statuses, and the reverse.
 func TestDocs_ErrorsPage_ListsEveryStatus(t *testing.T) {
 	t.Parallel()
-	source := readFrom(t, repository(), "server/apierr/apierr.go")
+	source := readFrom(t, repository(), "server/api/apierr/apierr.go")
 	var want, got []string
 	for _, kind := range regexp.MustCompile(`(?m)^\tfault\.\w+: +http\.Status(\w+),$`).FindAllStringSubmatch(source, -1) {
 		want = append(want, kind[1])
@@ -89,14 +89,14 @@ func TestDocs_ErrorsPage_ListsEveryStatus(t *testing.T) {
 	slices.Sort(want)
 	slices.Sort(got)
 	if got = slices.Compact(got); !slices.Equal(got, want) {
-		t.Errorf("statuses in docs/errors.md:\n%v\nin server/apierr:\n%v", got, want)
+		t.Errorf("statuses in docs/errors.md:\n%v\nin server/api/apierr:\n%v", got, want)
 	}
 }
 
 // errorCodes returns the values of the constants Code… of package fault.
 func errorCodes(t *testing.T) []string {
 	t.Helper()
-	parsed, err := parser.ParseFile(token.NewFileSet(), "../server/fault/fault.go", nil, 0)
+	parsed, err := parser.ParseFile(token.NewFileSet(), "../server/wire/fault/fault.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

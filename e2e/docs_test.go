@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berthd/berth/server/microversion"
+	"github.com/berthd/berth/server/wire/microversion"
 )
 
 func readText(t *testing.T, path string) string {
@@ -55,7 +55,7 @@ func TestDocs_CompatibilityNotes_NameExistingTests(t *testing.T) {
 
 func hasStep(t *testing.T, file, name string) bool {
 	t.Helper()
-	for line := range strings.Lines(readText(t, "../server/placement/testdata/scenarios/"+file+".yaml")) {
+	for line := range strings.Lines(readText(t, "../server/api/placement/testdata/scenarios/"+file+".yaml")) {
 		if found, ok := strings.CutPrefix(strings.TrimSpace(line), "- name: "); ok && strings.Trim(found, `"'`) == name {
 			return true
 		}

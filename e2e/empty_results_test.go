@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthd/berth/internal/test/bruteforce"
-	"github.com/berthd/berth/server/explain"
+	"github.com/berthd/berth/server/search/explain"
 )
 
 // TestExplain_PlantedCauses_ReasonEverywhere sends the query of each cause as Nova does, and looks it up afterwards by

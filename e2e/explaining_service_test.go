@@ -15,8 +15,8 @@ import (
 	"github.com/berthd/berth/internal/test/bruteforce"
 	"github.com/berthd/berth/internal/test/servertest"
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/explainlog"
-	"github.com/berthd/berth/server/placement"
+	"github.com/berthd/berth/server/api/placement"
+	"github.com/berthd/berth/server/search/explainlog"
 )
 
 // explainingService is a server with a cloud that records and explains empty results.

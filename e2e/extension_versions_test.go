@@ -20,7 +20,7 @@ import (
 // the constant. It lacks the requests of later versions as a release before them does.
 func buildWithExtension(t *testing.T, newest string) string {
 	t.Helper()
-	original, err := filepath.Abs("../server/microversion/extensions.go")
+	original, err := filepath.Abs("../server/wire/microversion/extensions.go")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/berthd/berth/server/cluster"
+	"github.com/berthd/berth/server/data/cluster"
 )
 
 // node is a separate PostgreSQL server on loopback, like one that an operator runs.

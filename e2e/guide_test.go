@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/berthd/berth/internal/test/servertest"
-	"github.com/berthd/berth/server/postgres"
-	"github.com/berthd/berth/server/store"
+	"github.com/berthd/berth/server/data/postgres"
+	"github.com/berthd/berth/server/data/store"
 )
 
 // handler returns the service with the default settings of `berth serve`.

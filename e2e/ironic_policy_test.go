@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berthd/berth/server/auth"
-	"github.com/berthd/berth/server/policy"
+	"github.com/berthd/berth/server/identity/auth"
+	"github.com/berthd/berth/server/identity/policy"
 )
 
 // ironicQuestion is a question to ironic_policy.py.

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/microversion"
-	"github.com/berthd/berth/server/route"
+	"github.com/berthd/berth/server/api/route"
+	"github.com/berthd/berth/server/wire/microversion"
 )
 
 // sqlSources are the files of queries and functions, by name, and the text of each query.
@@ -159,7 +159,7 @@ func TestDocs_OperationsPage_MatchesSource(t *testing.T) {
 		}
 	}
 	for function, file := range graph.files {
-		if !strings.HasPrefix(file, "server/placement/") && !strings.HasPrefix(file, "server/baremetal/") {
+		if !strings.HasPrefix(file, "server/api/placement/") && !strings.HasPrefix(file, "server/api/baremetal/") {
 			continue
 		}
 		for _, query := range graph.queries([]string{function}) {

@@ -20,7 +20,7 @@ import (
 )
 
 // sourceGraph is which function refers to which, in the packages between a route and its SQL. Functions have their full
-// names, such as (*github.com/berthd/berth/server/store.Store).TraitShow.
+// names, such as (*github.com/berthd/berth/server/data/store.Store).TraitShow.
 type sourceGraph struct {
 	files      map[string]string
 	references map[string][]string
@@ -42,7 +42,7 @@ const queriesType = "(*github.com/berthd/berth/gen/db.Queries)."
 func readSource(t *testing.T) *sourceGraph {
 	t.Helper()
 	graph := &sourceGraph{files: map[string]string{}, references: map[string][]string{}, operations: map[string]*sourceOperation{}}
-	packages := []string{"server/placement", "server/baremetal", "server/store", "server/candidates", "server/explain"}
+	packages := []string{"server/api/placement", "server/api/baremetal", "server/data/store", "server/search/candidates", "server/search/explain"}
 	compiled := exportData(t, packages)
 	for _, directory := range packages {
 		set := token.NewFileSet()

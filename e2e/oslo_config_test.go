@@ -17,7 +17,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berthd/berth/internal/osloconf"
+	"github.com/berthd/berth/cmd/berth/osloconf"
 	"github.com/berthd/berth/internal/test/dbtest"
 )
 

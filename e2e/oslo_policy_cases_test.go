@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berthd/berth/server/auth"
-	"github.com/berthd/berth/server/policy"
+	"github.com/berthd/berth/server/identity/auth"
+	"github.com/berthd/berth/server/identity/policy"
 )
 
 // policyCallers are who asks.

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berthd/berth/server/auth"
-	"github.com/berthd/berth/server/policy"
+	"github.com/berthd/berth/server/identity/auth"
+	"github.com/berthd/berth/server/identity/policy"
 )
 
 // judged is policy files with questions, for both Berth and oslo.policy.

@@ -19,7 +19,7 @@ var sampleOrder = []string{
 }
 
 const (
-	samplesFolder = "../server/route/_samples"
+	samplesFolder = "../server/api/route/_samples"
 	// sampleAddress is the address of the server in the samples.
 	sampleAddress = "http://127.0.0.1:8778"
 )

@@ -28,8 +28,8 @@ var weighedNames = map[string]*regexp.Regexp{
 
 // weighedPackages are the packages with the most lines; folders below them count, too.
 var weighedPackages = []string{
-	"server/placement", "internal/apicommand", "server/candidates", "client", "cmd/bench", "server/baremetal", "server/console",
-	"server/store", "server/explain", "internal/test/bruteforce",
+	"server/api/placement", "cmd/berth/apicommand", "server/search/candidates", "client", "cmd/bench", "server/api/baremetal", "server/console",
+	"server/data/store", "server/search/explain", "internal/test/bruteforce",
 }
 
 // weighedWords are names of variables that do not say what the value is.

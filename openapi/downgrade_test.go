@@ -9,7 +9,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"github.com/berthd/berth/server/route"
+	"github.com/berthd/berth/server/api/route"
 )
 
 // TestOpenAPI_Downgraded_IsValid30 converts every document. The result is a valid document of OpenAPI 3.0 with the same

@@ -13,7 +13,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/route"
+	"github.com/berthd/berth/server/api/route"
 )
 
 // documents are the documents of all microversions by names such as "placement 1.39".

@@ -1,7 +1,7 @@
 // Package openapi separates the structure of an OpenAPI document from its prose. Clients depend on the structure, so a
 // released microversion keeps it. Prose is descriptions, summaries and examples, which may be improved.
 //
-// It is not for building documents: the route tables do that (server/route). The command openapi/record writes the
+// It is not for building documents: the route tables do that (server/api/route). The command openapi/record writes the
 // files of this directory.
 package openapi
 

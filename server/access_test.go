@@ -13,10 +13,10 @@ import (
 
 	"github.com/berthd/berth/internal/test/servertest"
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/baremetal"
-	"github.com/berthd/berth/server/microversion"
-	"github.com/berthd/berth/server/policy"
-	"github.com/berthd/berth/server/route"
+	"github.com/berthd/berth/server/api/baremetal"
+	"github.com/berthd/berth/server/api/route"
+	"github.com/berthd/berth/server/identity/policy"
+	"github.com/berthd/berth/server/wire/microversion"
 )
 
 // personas lists the callers, in the order of the letters.

@@ -5,9 +5,9 @@ import (
 	"net/http"
 	"net/http/pprof"
 
-	"github.com/berthd/berth/server/apierr"
-	"github.com/berthd/berth/server/forwarded"
-	"github.com/berthd/berth/server/request"
+	"github.com/berthd/berth/server/api/apierr"
+	"github.com/berthd/berth/server/wire/forwarded"
+	"github.com/berthd/berth/server/wire/request"
 )
 
 // adminRoute is a handler for operators, with its bounds.

@@ -9,8 +9,8 @@ import (
 	"os"
 	"time"
 
-	"github.com/berthd/berth/server/fault"
-	"github.com/berthd/berth/server/spool"
+	"github.com/berthd/berth/server/wire/fault"
+	"github.com/berthd/berth/server/wire/spool"
 )
 
 // answer is the response of an operation or another handler. It is complete before its first byte is sent, so the operation

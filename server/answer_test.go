@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/postgres"
-	"github.com/berthd/berth/server/spool"
+	"github.com/berthd/berth/server/data/postgres"
+	"github.com/berthd/berth/server/wire/spool"
 )
 
 // thousands inserts enough providers that their list exceeds a megabyte.

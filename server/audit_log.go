@@ -8,11 +8,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/berthd/berth/server/auditlog"
-	"github.com/berthd/berth/server/auth"
-	"github.com/berthd/berth/server/fault"
-	"github.com/berthd/berth/server/request"
-	"github.com/berthd/berth/server/requestlog"
+	"github.com/berthd/berth/server/identity/auth"
+	"github.com/berthd/berth/server/observe/auditlog"
+	"github.com/berthd/berth/server/observe/requestlog"
+	"github.com/berthd/berth/server/wire/fault"
+	"github.com/berthd/berth/server/wire/request"
 )
 
 // The maximum sizes of members of an audit record besides maxID and maxPath, in bytes as JSON. Their sum

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berthd/berth/server/auditlog"
+	"github.com/berthd/berth/server/observe/auditlog"
 )
 
 func TestAuditLog_DryRun_HasLineOfWriteWithMark(t *testing.T) {

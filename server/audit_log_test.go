@@ -15,8 +15,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/auditlog"
-	"github.com/berthd/berth/server/postgres"
+	"github.com/berthd/berth/server/data/postgres"
+	"github.com/berthd/berth/server/observe/auditlog"
 )
 
 // audited is a server with an audit log.

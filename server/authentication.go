@@ -7,10 +7,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/berthd/berth/server/apierr"
-	"github.com/berthd/berth/server/auth"
-	"github.com/berthd/berth/server/fault"
-	"github.com/berthd/berth/server/request"
+	"github.com/berthd/berth/server/api/apierr"
+	"github.com/berthd/berth/server/identity/auth"
+	"github.com/berthd/berth/server/wire/fault"
+	"github.com/berthd/berth/server/wire/request"
 )
 
 // authRetryAfter is the Retry-After of a request that could not be authenticated: Keystone is unreachable

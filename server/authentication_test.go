@@ -14,9 +14,9 @@ import (
 
 	"github.com/berthd/berth/internal/test/servertest"
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/auth"
-	"github.com/berthd/berth/server/forwarded"
-	"github.com/berthd/berth/server/request"
+	"github.com/berthd/berth/server/identity/auth"
+	"github.com/berthd/berth/server/wire/forwarded"
+	"github.com/berthd/berth/server/wire/request"
 )
 
 // TestAuth_InvalidTokenOrKeystoneDown_Returns401Or503 sends invalid tokens, and tokens that cannot be

@@ -5,11 +5,11 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/berthd/berth/server/apierr"
-	"github.com/berthd/berth/server/baremetal"
-	"github.com/berthd/berth/server/fault"
-	"github.com/berthd/berth/server/microversion"
-	"github.com/berthd/berth/server/request"
+	"github.com/berthd/berth/server/api/apierr"
+	"github.com/berthd/berth/server/api/baremetal"
+	"github.com/berthd/berth/server/wire/fault"
+	"github.com/berthd/berth/server/wire/microversion"
+	"github.com/berthd/berth/server/wire/request"
 )
 
 // baremetalRoot is the path of the Bare Metal API, beside that of Placement. The version documents of the

@@ -12,7 +12,7 @@ import (
 
 	"github.com/berthd/berth/internal/test/servertest"
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/microversion"
+	"github.com/berthd/berth/server/wire/microversion"
 )
 
 // newMachines returns a server with the Bare Metal API.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/berthd/berth/internal/test/dbtest"
 	"github.com/berthd/berth/internal/test/servertest"
-	"github.com/berthd/berth/server/cluster"
-	"github.com/berthd/berth/server/migrate"
+	"github.com/berthd/berth/server/data/cluster"
+	"github.com/berthd/berth/server/data/migrate"
 )
 
 // quietCluster starts a PostgreSQL of the test, in which only the test assigns transaction ids.

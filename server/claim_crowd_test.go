@@ -15,7 +15,7 @@ import (
 
 	"github.com/berthd/berth/internal/test/dbtest"
 	"github.com/berthd/berth/internal/test/servertest"
-	"github.com/berthd/berth/server/postgres"
+	"github.com/berthd/berth/server/data/postgres"
 )
 
 // claimCrowd is a server with some places, and clients that claim them at once over HTTP.

@@ -19,10 +19,10 @@ import (
 	"github.com/berthd/berth/internal/test/dbtest"
 	"github.com/berthd/berth/internal/test/servertest"
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/explain"
-	"github.com/berthd/berth/server/explainlog"
-	"github.com/berthd/berth/server/placement"
-	"github.com/berthd/berth/server/policy"
+	"github.com/berthd/berth/server/api/placement"
+	"github.com/berthd/berth/server/identity/policy"
+	"github.com/berthd/berth/server/search/explain"
+	"github.com/berthd/berth/server/search/explainlog"
 )
 
 // newClaiming starts a server on a new database that explains as berth serve does, except in the background.

@@ -5,10 +5,10 @@ import (
 	"path"
 	"strings"
 
-	"github.com/berthd/berth/server/apierr"
-	"github.com/berthd/berth/server/auth"
-	"github.com/berthd/berth/server/microversion"
-	"github.com/berthd/berth/server/request"
+	"github.com/berthd/berth/server/api/apierr"
+	"github.com/berthd/berth/server/identity/auth"
+	"github.com/berthd/berth/server/wire/microversion"
+	"github.com/berthd/berth/server/wire/request"
 )
 
 // ConsolePath is the path of the console below the prefix of the API.

@@ -12,11 +12,11 @@ import (
 
 	"github.com/berthd/berth/internal/test/servertest"
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/auth"
 	"github.com/berthd/berth/server/console"
-	"github.com/berthd/berth/server/cors"
-	"github.com/berthd/berth/server/forwarded"
-	"github.com/berthd/berth/server/postgres"
+	"github.com/berthd/berth/server/data/postgres"
+	"github.com/berthd/berth/server/identity/auth"
+	"github.com/berthd/berth/server/wire/cors"
+	"github.com/berthd/berth/server/wire/forwarded"
 )
 
 // withConsole adds the console to a server that trusts its callers.

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/policy"
-	"github.com/berthd/berth/server/route"
+	"github.com/berthd/berth/server/api/route"
+	"github.com/berthd/berth/server/identity/policy"
 )
 
 // consumerParts are query strings that show more than sums, with each parameter that does.

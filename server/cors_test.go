@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/auth"
-	"github.com/berthd/berth/server/cors"
-	"github.com/berthd/berth/server/postgres"
+	"github.com/berthd/berth/server/data/postgres"
+	"github.com/berthd/berth/server/identity/auth"
+	"github.com/berthd/berth/server/wire/cors"
 )
 
 const page = "https://here.example"

@@ -19,12 +19,12 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/sync/semaphore"
 
-	"github.com/berthd/berth/server/apierr"
-	"github.com/berthd/berth/server/fault"
-	"github.com/berthd/berth/server/microversion"
-	"github.com/berthd/berth/server/querystring"
-	"github.com/berthd/berth/server/request"
-	"github.com/berthd/berth/server/route"
+	"github.com/berthd/berth/server/api/apierr"
+	"github.com/berthd/berth/server/api/route"
+	"github.com/berthd/berth/server/wire/fault"
+	"github.com/berthd/berth/server/wire/microversion"
+	"github.com/berthd/berth/server/wire/querystring"
+	"github.com/berthd/berth/server/wire/request"
 )
 
 // documents serves the OpenAPI documents: /openapi/1.39.json and so on, those of the

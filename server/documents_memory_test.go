@@ -11,10 +11,10 @@ import (
 	"testing/synctest"
 	"unsafe"
 
-	"github.com/berthd/berth/server/fault"
-	"github.com/berthd/berth/server/microversion"
-	"github.com/berthd/berth/server/request"
-	"github.com/berthd/berth/server/route"
+	"github.com/berthd/berth/server/api/route"
+	"github.com/berthd/berth/server/wire/fault"
+	"github.com/berthd/berth/server/wire/microversion"
+	"github.com/berthd/berth/server/wire/request"
 )
 
 // heldWriter is a client that reads none of its response until it is released.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/berthd/berth/internal/test/scenario"
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/microversion"
+	"github.com/berthd/berth/server/wire/microversion"
 )
 
 // documented is the part of a document about responses.

@@ -16,11 +16,11 @@ import (
 
 	"github.com/berthd/berth/internal/test/servertest"
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/baremetal"
+	"github.com/berthd/berth/server/api/baremetal"
+	"github.com/berthd/berth/server/api/route"
 	"github.com/berthd/berth/server/console"
-	"github.com/berthd/berth/server/postgres"
-	"github.com/berthd/berth/server/requestlog"
-	"github.com/berthd/berth/server/route"
+	"github.com/berthd/berth/server/data/postgres"
+	"github.com/berthd/berth/server/observe/requestlog"
 )
 
 // routes are all routes of a server with every part.

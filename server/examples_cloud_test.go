@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/berthd/berth/server/store"
+	"github.com/berthd/berth/server/data/store"
 )
 
 // The resources that examples name.

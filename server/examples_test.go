@@ -13,7 +13,7 @@ import (
 
 	"github.com/berthd/berth/internal/test/servertest"
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/policy"
+	"github.com/berthd/berth/server/identity/policy"
 )
 
 // exampleDocument is the part of a document with the examples of requests.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berthd/berth/server/explainlog"
+	"github.com/berthd/berth/server/search/explainlog"
 )
 
 // async sends a request, whose response is sent to the returned channel.

@@ -17,8 +17,8 @@ import (
 	"github.com/berthd/berth/internal/test/dbtest"
 	"github.com/berthd/berth/internal/test/servertest"
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/explainlog"
-	"github.com/berthd/berth/server/placement"
+	"github.com/berthd/berth/server/api/placement"
+	"github.com/berthd/berth/server/search/explainlog"
 )
 
 // limitedQuery has a limit: a server that knows its names searches in one statement, outside of a transaction.

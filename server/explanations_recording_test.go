@@ -13,8 +13,8 @@ import (
 	"github.com/berthd/berth/internal/test/dbtest"
 	"github.com/berthd/berth/internal/test/servertest"
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/explainlog"
-	"github.com/berthd/berth/server/policy"
+	"github.com/berthd/berth/server/identity/policy"
+	"github.com/berthd/berth/server/search/explainlog"
 )
 
 // TestExplain_RecordingOn_CostsNoRoundTrip compares a server that records with one that does not.

@@ -17,8 +17,8 @@ import (
 	"github.com/berthd/berth/internal/test/dbtest"
 	"github.com/berthd/berth/internal/test/servertest"
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/explain"
-	"github.com/berthd/berth/server/explainlog"
+	"github.com/berthd/berth/server/search/explain"
+	"github.com/berthd/berth/server/search/explainlog"
 )
 
 const (

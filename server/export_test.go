@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/berthd/berth/server/baremetal"
-	"github.com/berthd/berth/server/migrate"
-	"github.com/berthd/berth/server/policy"
-	"github.com/berthd/berth/server/route"
+	"github.com/berthd/berth/server/api/baremetal"
+	"github.com/berthd/berth/server/api/route"
+	"github.com/berthd/berth/server/data/migrate"
+	"github.com/berthd/berth/server/identity/policy"
 )
 
 // SetSchemaState replaces the check of the database's schema.

@@ -1,9 +1,9 @@
 package server
 
 import (
-	"github.com/berthd/berth/server/baremetal"
-	"github.com/berthd/berth/server/microversion"
-	"github.com/berthd/berth/server/route"
+	"github.com/berthd/berth/server/api/baremetal"
+	"github.com/berthd/berth/server/api/route"
+	"github.com/berthd/berth/server/wire/microversion"
 )
 
 // ExtensionDocument is the OpenAPI document of the newest microversion of an API with Berth's extensions up to a

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/microversion"
+	"github.com/berthd/berth/server/wire/microversion"
 )
 
 const commonHeader = "OpenStack-API-Version"

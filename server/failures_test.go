@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/route"
+	"github.com/berthd/berth/server/api/route"
 )
 
 // TestErrors_FailureNames_AreUniqueInOperation reads the route tables of both APIs. The names are keys

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/forwarded"
-	"github.com/berthd/berth/server/postgres"
+	"github.com/berthd/berth/server/data/postgres"
+	"github.com/berthd/berth/server/wire/forwarded"
 )
 
 const forwardedHeader = `for="[2001:db8::7]:99";proto=https;host=cloud.example.org, for=10.0.0.1`

@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/berthd/berth/server/loglimit"
-	"github.com/berthd/berth/server/request"
+	"github.com/berthd/berth/server/observe/loglimit"
+	"github.com/berthd/berth/server/wire/request"
 )
 
 // givenUpLogInterval is the minimum interval between log lines about trees that searches give up. Clients cause them with

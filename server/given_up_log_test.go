@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/postgres"
+	"github.com/berthd/berth/server/data/postgres"
 )
 
 // TestMetrics_TreesGivenUp_CountedAndLogged asks for 37 groups that fit on a host with 9 devices, but not on five with 8, which

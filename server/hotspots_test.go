@@ -15,8 +15,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthd/berth/internal/test/servertest"
-	"github.com/berthd/berth/server/postgres"
-	"github.com/berthd/berth/server/store"
+	"github.com/berthd/berth/server/data/postgres"
+	"github.com/berthd/berth/server/data/store"
 )
 
 // concurrentClients is the number of concurrent clients.

@@ -14,12 +14,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/semaphore"
 
-	"github.com/berthd/berth/server/auth"
-	"github.com/berthd/berth/server/fault"
-	"github.com/berthd/berth/server/request"
-	"github.com/berthd/berth/server/route"
-	"github.com/berthd/berth/server/searchpool"
-	"github.com/berthd/berth/server/spool"
+	"github.com/berthd/berth/server/api/route"
+	"github.com/berthd/berth/server/identity/auth"
+	"github.com/berthd/berth/server/search/searchpool"
+	"github.com/berthd/berth/server/wire/fault"
+	"github.com/berthd/berth/server/wire/request"
+	"github.com/berthd/berth/server/wire/spool"
 )
 
 // Limits bounds the load of the server. It applies to requests to the APIs. Other handlers have slots of their own, see

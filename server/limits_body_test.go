@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/postgres"
+	"github.com/berthd/berth/server/data/postgres"
 )
 
 func TestLimits_BodySizes_DependOnTheOperation(t *testing.T) {

@@ -13,10 +13,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/berthd/berth/server/auth"
-	"github.com/berthd/berth/server/fairqueue"
-	"github.com/berthd/berth/server/fault"
-	"github.com/berthd/berth/server/searchpool"
+	"github.com/berthd/berth/server/identity/auth"
+	"github.com/berthd/berth/server/search/searchpool"
+	"github.com/berthd/berth/server/wire/fairqueue"
+	"github.com/berthd/berth/server/wire/fault"
 )
 
 var alice, bob = auth.Caller{UserID: "alice"}, auth.Caller{UserID: "bob"}

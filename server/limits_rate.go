@@ -8,7 +8,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/berthd/berth/server/fault"
+	"github.com/berthd/berth/server/wire/fault"
 )
 
 // rateGrace is how long a client may be below the minimum rate.

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/postgres"
+	"github.com/berthd/berth/server/data/postgres"
 )
 
 // slowBodies returns a server that requires 1 MiB a second, and has one slot for large bodies.

@@ -7,10 +7,10 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/berthd/berth/server/fault"
-	"github.com/berthd/berth/server/request"
-	"github.com/berthd/berth/server/route"
-	"github.com/berthd/berth/server/spool"
+	"github.com/berthd/berth/server/api/route"
+	"github.com/berthd/berth/server/wire/fault"
+	"github.com/berthd/berth/server/wire/request"
+	"github.com/berthd/berth/server/wire/spool"
 )
 
 // Handlers that are not operations of an API have slots of their own (docs/decisions/0026-bounds-for-every-handler.md).

@@ -13,9 +13,9 @@ import (
 
 	"github.com/berthd/berth/internal/test/servertest"
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/auth"
-	"github.com/berthd/berth/server/fairqueue"
-	"github.com/berthd/berth/server/searchpool"
+	"github.com/berthd/berth/server/identity/auth"
+	"github.com/berthd/berth/server/search/searchpool"
+	"github.com/berthd/berth/server/wire/fairqueue"
 )
 
 // searchServer is a server whose searches run in a pool that a test can fill.

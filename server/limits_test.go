@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/cors"
-	"github.com/berthd/berth/server/postgres"
+	"github.com/berthd/berth/server/data/postgres"
+	"github.com/berthd/berth/server/wire/cors"
 )
 
 // ask sends a request of an administrator, whose body may have an unknown length.

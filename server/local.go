@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/berthd/berth/server/fault"
+	"github.com/berthd/berth/server/wire/fault"
 )
 
 // localGuard protects a server that trusts its callers (noauth2) from web pages in a browser on the same

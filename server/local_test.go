@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/auth"
-	"github.com/berthd/berth/server/cors"
-	"github.com/berthd/berth/server/postgres"
+	"github.com/berthd/berth/server/data/postgres"
+	"github.com/berthd/berth/server/identity/auth"
+	"github.com/berthd/berth/server/wire/cors"
 )
 
 // arrivingContext is the context of a request to a server on an address.

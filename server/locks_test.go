@@ -11,7 +11,7 @@ import (
 
 	"github.com/berthd/berth/internal/test/dbtest"
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/postgres"
+	"github.com/berthd/berth/server/data/postgres"
 )
 
 // newLocking returns a server with both APIs that waits briefly for locks, with a provider that a consumer

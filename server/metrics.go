@@ -13,10 +13,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/berthd/berth/server/candidates"
-	"github.com/berthd/berth/server/explainlog"
-	"github.com/berthd/berth/server/fault"
-	"github.com/berthd/berth/server/request"
+	"github.com/berthd/berth/server/search/candidates"
+	"github.com/berthd/berth/server/search/explainlog"
+	"github.com/berthd/berth/server/wire/fault"
+	"github.com/berthd/berth/server/wire/request"
 )
 
 // metrics counts requests for Prometheus. Each server has its own registry, so that several servers in one

@@ -3,7 +3,7 @@ package server
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/berthd/berth/server/route"
+	"github.com/berthd/berth/server/api/route"
 )
 
 // newBodyMetrics returns a collector for the memory of request bodies.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/berthd/berth/server/store"
+	"github.com/berthd/berth/server/data/store"
 )
 
 // The constants of collectors that query the database.

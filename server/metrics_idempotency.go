@@ -3,7 +3,7 @@ package server
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/berthd/berth/server/store"
+	"github.com/berthd/berth/server/data/store"
 )
 
 // keyCollector exports the number of idempotency keys and of replayed responses.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/berthd/berth/server/store"
+	"github.com/berthd/berth/server/data/store"
 )
 
 func postgresMetric(name, help string, labels ...string) *prometheus.Desc {

@@ -3,7 +3,7 @@ package server
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/berthd/berth/server/spool"
+	"github.com/berthd/berth/server/wire/spool"
 )
 
 // spoolCollector exports the state of the responses that wait for their clients.

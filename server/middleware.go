@@ -12,17 +12,17 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/berthd/berth/server/apierr"
-	"github.com/berthd/berth/server/auditlog"
-	"github.com/berthd/berth/server/auth"
-	"github.com/berthd/berth/server/fault"
-	"github.com/berthd/berth/server/forwarded"
-	"github.com/berthd/berth/server/inside"
-	"github.com/berthd/berth/server/loglimit"
-	"github.com/berthd/berth/server/microversion"
-	"github.com/berthd/berth/server/postgres"
-	"github.com/berthd/berth/server/request"
-	"github.com/berthd/berth/server/route"
+	"github.com/berthd/berth/server/api/apierr"
+	"github.com/berthd/berth/server/api/route"
+	"github.com/berthd/berth/server/data/postgres"
+	"github.com/berthd/berth/server/identity/auth"
+	"github.com/berthd/berth/server/observe/auditlog"
+	"github.com/berthd/berth/server/observe/loglimit"
+	"github.com/berthd/berth/server/wire/fault"
+	"github.com/berthd/berth/server/wire/forwarded"
+	"github.com/berthd/berth/server/wire/inside"
+	"github.com/berthd/berth/server/wire/microversion"
+	"github.com/berthd/berth/server/wire/request"
 )
 
 // frontHandler handles a request before the route table.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/postgres"
+	"github.com/berthd/berth/server/data/postgres"
 )
 
 // TestJSON_ExtremeNumber_NoServerError sends numbers beyond Go's float64 and PostgreSQL's numeric, which

@@ -19,13 +19,13 @@ import (
 
 	"github.com/berthd/berth/internal/test/servertest"
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/baremetal"
-	"github.com/berthd/berth/server/conductor"
-	"github.com/berthd/berth/server/migrate"
-	"github.com/berthd/berth/server/placement"
-	"github.com/berthd/berth/server/postgres"
-	"github.com/berthd/berth/server/route"
-	"github.com/berthd/berth/server/tokens"
+	"github.com/berthd/berth/server/api/baremetal"
+	"github.com/berthd/berth/server/api/placement"
+	"github.com/berthd/berth/server/api/route"
+	"github.com/berthd/berth/server/data/migrate"
+	"github.com/berthd/berth/server/data/postgres"
+	"github.com/berthd/berth/server/identity/tokens"
+	"github.com/berthd/berth/server/work/conductor"
 )
 
 // watched is a server with all metrics, logs and probes.

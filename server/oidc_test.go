@@ -5,7 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/berthd/berth/server/oidc"
+	"github.com/berthd/berth/server/identity/oidc"
 )
 
 // oidcOf returns the collector of an issuer that receives no requests.

@@ -4,9 +4,9 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/berthd/berth/server/apierr"
-	"github.com/berthd/berth/server/fault"
-	"github.com/berthd/berth/server/request"
+	"github.com/berthd/berth/server/api/apierr"
+	"github.com/berthd/berth/server/wire/fault"
+	"github.com/berthd/berth/server/wire/request"
 )
 
 // openPaths contains the paths that need neither token nor microversion: those that probes, scrapers and

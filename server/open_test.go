@@ -20,9 +20,9 @@ import (
 	"github.com/berthd/berth/internal/test/dbtest"
 	"github.com/berthd/berth/internal/test/servertest"
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/auth"
-	"github.com/berthd/berth/server/microversion"
-	"github.com/berthd/berth/server/postgres"
+	"github.com/berthd/berth/server/data/postgres"
+	"github.com/berthd/berth/server/identity/auth"
+	"github.com/berthd/berth/server/wire/microversion"
 )
 
 // service is a server with a database of its own.

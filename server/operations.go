@@ -3,8 +3,8 @@ package server
 import (
 	"slices"
 
-	"github.com/berthd/berth/server/microversion"
-	"github.com/berthd/berth/server/route"
+	"github.com/berthd/berth/server/api/route"
+	"github.com/berthd/berth/server/wire/microversion"
 )
 
 // Operations returns the operations of the Placement API, then those of the Bare Metal API with its

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berthd/berth/server/apierr"
-	"github.com/berthd/berth/server/fault"
-	"github.com/berthd/berth/server/microversion"
-	"github.com/berthd/berth/server/request"
+	"github.com/berthd/berth/server/api/apierr"
+	"github.com/berthd/berth/server/wire/fault"
+	"github.com/berthd/berth/server/wire/microversion"
+	"github.com/berthd/berth/server/wire/request"
 )
 
 // TestLimits_OwnErrorCodes_OnlyFromBerth15 sends a body that is too large at each version: without the extensions, and

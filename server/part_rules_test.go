@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berthd/berth/server/microversion"
-	"github.com/berthd/berth/server/policy"
+	"github.com/berthd/berth/server/identity/policy"
+	"github.com/berthd/berth/server/wire/microversion"
 )
 
 // partRows lists requests of berth 1.4 with the rules that they need, in the order of the checks.

@@ -10,11 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/berthd/berth/server/fairqueue"
-	"github.com/berthd/berth/server/migrate"
-	"github.com/berthd/berth/server/postgres"
-	"github.com/berthd/berth/server/session"
-	"github.com/berthd/berth/server/store"
+	"github.com/berthd/berth/server/data/migrate"
+	"github.com/berthd/berth/server/data/postgres"
+	"github.com/berthd/berth/server/data/session"
+	"github.com/berthd/berth/server/data/store"
+	"github.com/berthd/berth/server/wire/fairqueue"
 )
 
 // live responds that the process runs. It checks nothing else: a service manager restarts a process that

@@ -10,8 +10,8 @@ import (
 
 	swaggerui "github.com/swaggest/swgui/v5/static"
 
-	"github.com/berthd/berth/server/apierr"
-	"github.com/berthd/berth/server/microversion"
+	"github.com/berthd/berth/server/api/apierr"
+	"github.com/berthd/berth/server/wire/microversion"
 )
 
 // The page, its style and its few lines of script are part of Berth; Swagger UI comes from the module that

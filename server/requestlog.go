@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/berthd/berth/server/auth"
-	"github.com/berthd/berth/server/request"
-	"github.com/berthd/berth/server/requestlog"
+	"github.com/berthd/berth/server/identity/auth"
+	"github.com/berthd/berth/server/observe/requestlog"
+	"github.com/berthd/berth/server/wire/request"
 )
 
 // logLine writes the log line of a completed request.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/route"
+	"github.com/berthd/berth/server/api/route"
 )
 
 // TestOpenAPI_SchemasAndMembers_HaveDistinctNames checks the names that client generators make for members of schemas:

@@ -16,9 +16,9 @@ import (
 	"github.com/berthd/berth/internal/test/dbtest"
 	"github.com/berthd/berth/internal/test/servertest"
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/postgres"
-	"github.com/berthd/berth/server/session"
-	"github.com/berthd/berth/server/store"
+	"github.com/berthd/berth/server/data/postgres"
+	"github.com/berthd/berth/server/data/session"
+	"github.com/berthd/berth/server/data/store"
 )
 
 // harmlessSettings are settings of a database with which all answers stay the same, also behind a transaction pooler.

@@ -14,7 +14,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/berthd/berth/server/request"
+	"github.com/berthd/berth/server/wire/request"
 )
 
 // The attributes of Berth; the others are OpenTelemetry's conventions for HTTP.

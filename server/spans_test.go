@@ -17,9 +17,9 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/postgres"
-	"github.com/berthd/berth/server/requestlog"
-	"github.com/berthd/berth/server/tracing"
+	"github.com/berthd/berth/server/data/postgres"
+	"github.com/berthd/berth/server/observe/requestlog"
+	"github.com/berthd/berth/server/observe/tracing"
 )
 
 // newTraced returns a server that stores its spans in memory.

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/policy"
-	"github.com/berthd/berth/server/route"
-	"github.com/berthd/berth/server/tokens"
+	"github.com/berthd/berth/server/api/route"
+	"github.com/berthd/berth/server/identity/policy"
+	"github.com/berthd/berth/server/identity/tokens"
 )
 
 // tokenPersonas lists the tokens of the personas of access_test.go, in their order. A token has at least one role.

@@ -14,7 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/postgres"
+	"github.com/berthd/berth/server/data/postgres"
 )
 
 // exported returns every metric of a server after requests for everything: its type, and the labels of its

@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/berthd/berth/internal/test/dbtest"
-	"github.com/berthd/berth/server/cluster"
-	"github.com/berthd/berth/server/migrate"
+	"github.com/berthd/berth/server/data/cluster"
+	"github.com/berthd/berth/server/data/migrate"
 )
 
 // tracked are calls of functions: of providers, claims and a reshape, and of nodes that are

@@ -13,7 +13,7 @@ import (
 // standard reads a list of standard names.
 func standard(t testing.TB, file string) []string {
 	t.Helper()
-	content, err := os.ReadFile("../../server/store/names/" + file)
+	content, err := os.ReadFile("../../server/data/store/names/" + file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/berthd/berth/client"
 	"github.com/berthd/berth/client/baremetal"
 	"github.com/berthd/berth/internal/test/servertest"
-	"github.com/berthd/berth/server/postgres"
+	"github.com/berthd/berth/server/data/postgres"
 )
 
 // newService serves an empty database, with a conductor that works, and makes a

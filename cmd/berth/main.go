@@ -3,15 +3,15 @@
 // operators and scripts.
 //
 // The package provides the streams, environment and signals of a real process. It is not for any
-// command: package internal/command assembles those.
+// command: package cmd/berth/command assembles those.
 package main
 
 import (
 	"context"
 	"os"
 
-	"github.com/berthd/berth/internal/command"
-	"github.com/berthd/berth/internal/frame"
+	"github.com/berthd/berth/cmd/berth/command"
+	"github.com/berthd/berth/cmd/berth/frame"
 )
 
 func main() {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/berthd/berth/openapi"
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/microversion"
-	"github.com/berthd/berth/server/route"
+	"github.com/berthd/berth/server/api/route"
+	"github.com/berthd/berth/server/wire/microversion"
 )
 
 func main() {

@@ -14,7 +14,7 @@ import (
 	"github.com/berthd/berth/client"
 	"github.com/berthd/berth/client/baremetal"
 	"github.com/berthd/berth/internal/draw"
-	"github.com/berthd/berth/server/provision"
+	"github.com/berthd/berth/server/work/provision"
 )
 
 // maxNodes is the number of nodes, node allocations or conductors of a page.

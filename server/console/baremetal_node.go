@@ -14,7 +14,7 @@ import (
 	"github.com/berthd/berth/client"
 	"github.com/berthd/berth/client/baremetal"
 	"github.com/berthd/berth/internal/draw"
-	"github.com/berthd/berth/server/provision"
+	"github.com/berthd/berth/server/work/provision"
 )
 
 // record is the data of the page of one object: its fields and traits, and cards. A node also has its place among the

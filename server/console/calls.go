@@ -11,9 +11,9 @@ import (
 	"sync"
 
 	"github.com/berthd/berth/client"
-	"github.com/berthd/berth/server/inside"
-	"github.com/berthd/berth/server/querystring"
-	"github.com/berthd/berth/server/request"
+	"github.com/berthd/berth/server/wire/inside"
+	"github.com/berthd/berth/server/wire/querystring"
+	"github.com/berthd/berth/server/wire/request"
 )
 
 // calls bounds and records the calls of one visit. It is safe for concurrent use.

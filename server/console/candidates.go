@@ -14,7 +14,7 @@ import (
 
 	"github.com/berthd/berth/client"
 	"github.com/berthd/berth/internal/draw"
-	"github.com/berthd/berth/internal/question"
+	"github.com/berthd/berth/internal/querytext"
 )
 
 // Bounds of the explorer: the candidates of a query without a limit, and those on a page. Each tree is one call, for names.
@@ -28,8 +28,8 @@ const (
 var explorerParameters = []string{"show", "from", "add", "card", "start", "form"}
 
 // asked returns the query in the address.
-func (v *visit) asked() []question.Parameter {
-	return question.Parse(v.r.URL.RawQuery, explorerParameters...)
+func (v *visit) asked() []querytext.Parameter {
+	return querytext.Parse(v.r.URL.RawQuery, explorerParameters...)
 }
 
 func (v *visit) explorerAt(query string) string { return v.base + "/candidates?" + query }
@@ -61,7 +61,7 @@ type formGroup struct {
 // start from, to the query that they mean.
 func (v *visit) candidates() error {
 	asked := v.asked()
-	q := question.New(asked)
+	q := querytext.New(asked)
 	page := v.questionForm(q, v.query("add"))
 	v.head("Candidates", "candidates", page)
 	v.frame.Facts = []Fact{{Link: Link{Text: "Where would this fit, and if nowhere, why?"}}}
@@ -69,16 +69,16 @@ func (v *visit) candidates() error {
 	case page.Start != "":
 		return v.keepForm(page, v.startFrom(page.Start))
 	case v.query("form") != "":
-		return v.redirect(v.explorerAt(question.Encode(question.FromFields(question.Parse(v.r.URL.RawQuery, "form")))))
+		return v.redirect(v.explorerAt(querytext.Encode(querytext.FromFields(querytext.Parse(v.r.URL.RawQuery, "form")))))
 	case len(asked) == 0:
 		page.Classes, _ = v.c.api.ResourceClassList(v.ctx()) // suggestions only
 		page.Traits, _ = v.c.api.TraitList(v.ctx(), client.TraitFilter{Associated: new(true)})
 		return nil
-	case !slices.ContainsFunc(asked, func(parameter question.Parameter) bool { return strings.HasPrefix(parameter.Name, "resources") }):
+	case !slices.ContainsFunc(asked, func(parameter querytext.Parameter) bool { return strings.HasPrefix(parameter.Name, "resources") }):
 		v.askAmounts(page, q, asked)
 		return nil
 	}
-	page.Reorders = question.Encode(q.Ordered()) != question.Encode(asked)
+	page.Reorders = querytext.Encode(q.Ordered()) != querytext.Encode(asked)
 	return v.keepForm(page, v.findCandidates(page, q, asked))
 }
 
@@ -87,7 +87,7 @@ const maxAmounts = 12
 
 // askAmounts completes the form of a query without amounts, such as that of a tree, which the API would reject: it suggests
 // the classes of the tree, or those of the service. Without them it is the form alone.
-func (v *visit) askAmounts(page *explorer, q *question.Question, asked []question.Parameter) {
+func (v *visit) askAmounts(page *explorer, q *querytext.Question, asked []querytext.Parameter) {
 	page.NoAmounts = true
 	if id, err := parseID(cmp.Or(append(q.Values["in_tree"], "")...)); err == nil && id != uuid.Nil {
 		shown, err := v.showTree(v.ctx(), id, client.TreeInventories, client.TreeTraits)
@@ -99,8 +99,8 @@ func (v *visit) askAmounts(page *explorer, q *question.Question, asked []questio
 		}
 		page.Classes, page.Traits = unique(page.Classes), unique(page.Traits)
 		for _, class := range page.Classes[:min(len(page.Classes), maxAmounts)] {
-			parameters := append([]question.Parameter{{Name: "resources", Value: class + ":1"}}, asked...)
-			page.Amounts = append(page.Amounts, Link{Text: "1 " + class, Href: v.explorerAt(question.Encode(parameters)), Kind: "small"})
+			parameters := append([]querytext.Parameter{{Name: "resources", Value: class + ":1"}}, asked...)
+			page.Amounts = append(page.Amounts, Link{Text: "1 " + class, Href: v.explorerAt(querytext.Encode(parameters)), Kind: "small"})
 		}
 		return
 	}
@@ -119,8 +119,8 @@ func (v *visit) keepForm(page *explorer, err error) error {
 }
 
 // questionForm returns the form of a query, with an empty row of the parameter added.
-func (v *visit) questionForm(q *question.Question, added string) *explorer {
-	page := &explorer{Base: v.base, Text: question.Encode(q.Text), Start: strings.TrimSpace(v.query("start"))}
+func (v *visit) questionForm(q *querytext.Question, added string) *explorer {
+	page := &explorer{Base: v.base, Text: querytext.Encode(q.Text), Start: strings.TrimSpace(v.query("start"))}
 	if added == "group" {
 		q.Suffixes = append(q.Suffixes, q.FreeSuffix())
 	}
@@ -135,14 +135,14 @@ func (v *visit) questionForm(q *question.Question, added string) *explorer {
 		if added == name || of.Resources == nil {
 			of.Resources = append(of.Resources, of.Blank)
 		}
-		for _, list := range question.GroupLists[1:] {
+		for _, list := range querytext.GroupLists[1:] {
 			if name = list + suffix; q.Values[name] != nil || added == name {
 				of.Lists = append(of.Lists, fieldOf(q, name, list))
 			}
 		}
 		page.Groups = append(page.Groups, of)
 	}
-	for _, name := range question.Together {
+	for _, name := range querytext.Together {
 		switch name {
 		case "same_subtree", "group_policy", "limit":
 			page.Together = append(page.Together, fieldOf(q, name, name))
@@ -157,7 +157,7 @@ func (v *visit) questionForm(q *question.Question, added string) *explorer {
 }
 
 // fieldOf returns the field of a parameter: a token for each value, or a text if a query has one at most.
-func fieldOf(q *question.Question, name, label string) Input {
+func fieldOf(q *querytext.Question, name, label string) Input {
 	values := q.Values[name]
 	field := Input{ID: "field-" + name, Label: label, Name: name, Placeholder: map[string]string{"limit": candidateLimit}[name]}
 	switch {
@@ -166,12 +166,12 @@ func fieldOf(q *question.Question, name, label string) Input {
 		for _, option := range slices.Compact([]string{"", "none", "isolate", cmp.Or(chosen, "isolate")}) {
 			field.Options = append(field.Options, Link{Text: cmp.Or(option, "default: none"), Href: option, Current: option == chosen})
 		}
-	case question.IsSingle(label):
+	case querytext.IsSingle(label):
 		field.Value = cmp.Or(append(values, "")...)
 	default:
 		field.Kind, field.List = "tokens", map[string]string{"required": "traits"}[label]
 		for _, value := range values {
-			for _, text := range question.Elements(name, value) {
+			for _, text := range querytext.Elements(name, value) {
 				field.Tokens = append(field.Tokens, Token{Name: name, Text: text})
 			}
 		}
@@ -199,20 +199,20 @@ func (v *visit) startFrom(text string) error {
 		}
 		query = again(&recorded[len(recorded)-1])
 	}
-	if query = cmp.Or(query, question.FromText(text)); query == "" {
+	if query = cmp.Or(query, querytext.FromText(text)); query == "" {
 		return invalid("%q is none of these: the id of a request, the UUID of a consumer, an address or command line with a query, lines of a flavor such as resources:VCPU=4.", text)
 	}
 	return v.redirect(v.explorerAt(query))
 }
 
 // commands fills the request of the candidates as a URL, and as commands.
-func (f *foundCandidates) commands(v *visit, asked []question.Parameter) {
+func (f *foundCandidates) commands(v *visit, asked []querytext.Parameter) {
 	f.Query = []QueryPart{{Text: "GET /allocation_candidates"}}
 	for i, parameter := range asked {
 		name, value, _ := strings.Cut(parameter.String(), "=")
 		f.Query = append(f.Query, QueryPart{Text: map[bool]string{true: "?", false: "&"}[i == 0]}, QueryPart{name, value})
 	}
-	query := strings.ReplaceAll(question.Encode(asked), "'", "%27")
+	query := strings.ReplaceAll(querytext.Encode(asked), "'", "%27")
 	address := requestBase(v.r) + strings.TrimSuffix(v.base, "/console") + "/allocation_candidates?" + query
 	f.Commands = []Link{
 		{Text: "URL", Href: address},

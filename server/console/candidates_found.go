@@ -17,7 +17,7 @@ import (
 	"github.com/berthd/berth/client"
 	api "github.com/berthd/berth/gen/client"
 	"github.com/berthd/berth/internal/draw"
-	"github.com/berthd/berth/internal/question"
+	"github.com/berthd/berth/internal/querytext"
 )
 
 // foundCandidates are the candidates of a query. Funnel is the page that explains them, which few load by themselves.
@@ -42,14 +42,14 @@ type candidateRow struct {
 }
 
 // findCandidates asks for candidates.
-func (v *visit) findCandidates(page *explorer, q *question.Question, asked []question.Parameter) error {
+func (v *visit) findCandidates(page *explorer, q *querytext.Question, asked []querytext.Parameter) error {
 	if q.Values["limit"] == nil {
-		asked = append(slices.Clone(asked), question.Parameter{Name: "limit", Value: candidateLimit})
+		asked = append(slices.Clone(asked), querytext.Parameter{Name: "limit", Value: candidateLimit})
 	}
 	start := time.Now()
-	answer, err := v.c.api.QuestionList(v.ctx(), question.Encode(asked))
+	answer, err := v.c.api.QuestionList(v.ctx(), querytext.Encode(asked))
 	if errors.Is(err, client.ErrExtensions) { // a query of Placement's own parameters needs none
-		answer, err = v.c.api.QuestionList(client.WithExtensions(v.ctx(), ""), question.Encode(asked))
+		answer, err = v.c.api.QuestionList(client.WithExtensions(v.ctx(), ""), querytext.Encode(asked))
 	}
 	if err != nil {
 		return err
@@ -66,8 +66,8 @@ func (v *visit) findCandidates(page *explorer, q *question.Question, asked []que
 }
 
 // found returns the candidates of an answer from the number in the address on, with one of them open.
-func (v *visit) found(q *question.Question, asked []question.Parameter, answer api.Candidates) *foundCandidates {
-	found := &foundCandidates{IsFew: len(answer.AllocationRequests) < 5, Funnel: v.href("/candidates/funnel") + "?" + question.Encode(v.asked())}
+func (v *visit) found(q *querytext.Question, asked []querytext.Parameter, answer api.Candidates) *foundCandidates {
+	found := &foundCandidates{IsFew: len(answer.AllocationRequests) < 5, Funnel: v.href("/candidates/funnel") + "?" + querytext.Encode(v.asked())}
 	found.commands(v, asked)
 	trees := map[uuid.UUID]bool{}
 	all := draw.Candidates(answer, v.query("show"))
@@ -130,7 +130,7 @@ func (v *visit) named(all []*draw.Candidate) ([]*draw.Candidate, func(uuid.UUID)
 }
 
 // candidateRow draws a candidate: what is used on its providers, and what it takes, in the colors of the groups.
-func (v *visit) candidateRow(q *question.Question, of *draw.Candidate, badge Badge, name func(uuid.UUID) string) candidateRow {
+func (v *visit) candidateRow(q *querytext.Question, of *draw.Candidate, badge Badge, name func(uuid.UUID) string) candidateRow {
 	result := candidateRow{Badge: badge, Name: v.provider(of.Root, name), Show: v.with("show", of.Key)}
 	amounts, classes := q.ByGroup()
 	tree := &Tree{Caption: "Providers of the candidate", Head: "Provider and group", Classes: classes}
@@ -163,7 +163,7 @@ func (v *visit) candidateRow(q *question.Question, of *draw.Candidate, badge Bad
 }
 
 // take fills the row of a provider: the groups that it serves, and the amounts. It returns what the candidate uses up.
-func (r *TreeRow) take(q *question.Question, classes []string, of draw.CandidateRow) (usedUp []Link) {
+func (r *TreeRow) take(q *querytext.Question, classes []string, of draw.CandidateRow) (usedUp []Link) {
 	for _, suffix := range of.Groups {
 		r.Chips = append(r.Chips, Link{Text: cmp.Or(suffix, "no group"), Kind: groupKind(q, suffix)})
 	}
@@ -185,12 +185,12 @@ func (v *visit) provider(id uuid.UUID, name func(uuid.UUID) string) Link {
 	return Link{Text: name(id), Href: v.href("/providers/" + id.String())}
 }
 
-func groupKind(q *question.Question, suffix string) string {
+func groupKind(q *querytext.Question, suffix string) string {
 	return draw.GroupKind(slices.Index(q.Suffixes, suffix))
 }
 
 // usedAndTaken returns the amount of a class on a provider, with a piece for each group.
-func usedAndTaken(q *question.Question, class string, use draw.CandidateUse) Amount {
+func usedAndTaken(q *querytext.Question, class string, use draw.CandidateUse) Amount {
 	whole := Bar{Width: 132, Height: 8, Capacity: float64(use.Capacity), Pieces: []draw.Piece{{Amount: float64(use.Used), Kind: draw.UsedNow}}}
 	result := takenOf(class, Bar{Capacity: whole.Capacity, Pieces: slices.Clone(whole.Pieces)}, float64(use.Taken), groupKind(q, use.Parts[0].Group))
 	for _, part := range use.Parts {

@@ -27,9 +27,9 @@ import (
 	"github.com/berthd/berth/internal/demo"
 	"github.com/berthd/berth/internal/test/servertest"
 	"github.com/berthd/berth/server"
+	"github.com/berthd/berth/server/api/placement"
 	"github.com/berthd/berth/server/console"
-	"github.com/berthd/berth/server/explainlog"
-	"github.com/berthd/berth/server/placement"
+	"github.com/berthd/berth/server/search/explainlog"
 )
 
 // site is a whole service with a console, and names of its sample data.

@@ -27,8 +27,8 @@ import (
 
 	"github.com/berthd/berth/client"
 	"github.com/berthd/berth/client/baremetal"
-	"github.com/berthd/berth/server/inside"
-	"github.com/berthd/berth/server/request"
+	"github.com/berthd/berth/server/wire/inside"
+	"github.com/berthd/berth/server/wire/request"
 )
 
 // Bounds of a page: the calls of the API that it makes, those at a time, the time after which it is sent without the

@@ -10,7 +10,7 @@ import (
 	api "github.com/berthd/berth/gen/client"
 	"github.com/berthd/berth/internal/draw"
 	"github.com/berthd/berth/internal/explaintext"
-	"github.com/berthd/berth/internal/question"
+	"github.com/berthd/berth/internal/querytext"
 )
 
 // reasons are those of the API: of queries, then of claims.
@@ -72,7 +72,7 @@ func (v *visit) explanation() error {
 		if of.MadeAt != nil {
 			page.Fields = append(page.Fields, field("Explained", age(of.AskedAt, *of.MadeAt)+" later"))
 		}
-		for j, parameter := range question.Parse(of.Question) {
+		for j, parameter := range querytext.Parse(of.Question) {
 			page.Question = append(page.Question, QueryPart{Text: map[bool]string{false: "&"}[j == 0]}, QueryPart{parameter.Name, parameter.Value})
 		}
 		if of.Explanation != nil {
@@ -118,7 +118,7 @@ const freedExtensions = "1.6"
 
 // funnel shows how many trees each step of a query leaves, in a request of its own, since it takes up to a second.
 func (v *visit) funnel() error {
-	asked := question.Encode(v.asked())
+	asked := querytext.Encode(v.asked())
 	v.only = "funnel" // the page has no other card
 	v.card("funnel", "Where trees are lost", func(ctx context.Context) (*content, error) {
 		found, err := v.c.api.QuestionExplain(client.WithExtensions(ctx, freedExtensions), asked)

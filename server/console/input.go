@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/berthd/berth/server/fault"
-	"github.com/berthd/berth/server/querystring"
+	"github.com/berthd/berth/server/wire/fault"
+	"github.com/berthd/berth/server/wire/querystring"
 )
 
 // Bounds of what a browser sends, in bytes: a form, one with a document that its user pastes, a value in an address, and an

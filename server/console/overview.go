@@ -11,7 +11,7 @@ import (
 	"github.com/berthd/berth/client"
 	"github.com/berthd/berth/client/baremetal"
 	api "github.com/berthd/berth/gen/client"
-	"github.com/berthd/berth/internal/question"
+	"github.com/berthd/berth/internal/querytext"
 )
 
 // refreshEvery is the number of seconds between refreshes of the overview: the age that sums of the API can have.
@@ -131,7 +131,7 @@ func (v *visit) unanswered(ctx context.Context, since string) (found []api.Liste
 	all, err := v.c.api.ExplanationList(ctx, client.ExplanationFilter{Since: since, Sort: "-requests", Limit: 1000})
 	places := map[[2]string]int{}
 	for _, explanation := range all {
-		key := [2]string{explanation.Kind, question.Encode(question.Parse(explanation.Question, "limit"))}
+		key := [2]string{explanation.Kind, querytext.Encode(querytext.Parse(explanation.Question, "limit"))}
 		at, known := places[key]
 		if !known {
 			places[key], found = len(found), append(found, explanation)
@@ -178,7 +178,7 @@ func (v *visit) reason(explanation api.ListedExplanation) Reason {
 
 // askedFor returns the amounts and the conditions of a query as texts.
 func askedFor(query string) (amounts, conditions string) {
-	of := question.New(question.Parse(query, "limit"))
+	of := querytext.New(querytext.Parse(query, "limit"))
 	if of.Check() != nil {
 		return "a claim", ""
 	}

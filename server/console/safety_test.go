@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/berthd/berth/server/forwarded"
+	"github.com/berthd/berth/server/wire/forwarded"
 )
 
 // targets returns the method and address of each page, with values for its variables, and of an asset.

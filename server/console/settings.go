@@ -14,7 +14,7 @@ import (
 
 	"github.com/berthd/berth/client"
 	"github.com/berthd/berth/internal/demo"
-	"github.com/berthd/berth/internal/question"
+	"github.com/berthd/berth/internal/querytext"
 )
 
 // Settings are the choices of the operator about the console.
@@ -117,14 +117,14 @@ func (v *visit) aggregateName(id uuid.UUID) string {
 
 // ReadAggregateNames reads the file of --aggregate-names. Its errors name the line.
 func ReadAggregateNames(from io.Reader) (map[uuid.UUID]string, error) {
-	return question.ReadAggregateNames(from)
+	return querytext.ReadAggregateNames(from)
 }
 
 // Shape is a query for allocation candidates with a name, such as m1.large.
-type Shape = question.Shape
+type Shape = querytext.Shape
 
 // ReadShapes reads the file of --shapes. Its errors name the line.
-func ReadShapes(from io.Reader) ([]Shape, error) { return question.ReadShapes(from) }
+func ReadShapes(from io.Reader) ([]Shape, error) { return querytext.ReadShapes(from) }
 
 // asked is the shape of a page: what the user chose, its query, and the amounts that it needs from one provider. The zero
 // value is no shape.
@@ -150,7 +150,7 @@ func (v *visit) shape() asked {
 	case !strings.Contains(query, "="):
 		query = "resources=" + query
 	}
-	found := question.New(question.Parse(query))
+	found := querytext.New(querytext.Parse(query))
 	if err := found.Check(); err != nil {
 		v.fault("shape", "The shape %q is neither one with a name nor a query: %v.", text, err)
 		return asked{}

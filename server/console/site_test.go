@@ -15,8 +15,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/berthd/berth/server/forwarded"
-	"github.com/berthd/berth/server/request"
+	"github.com/berthd/berth/server/wire/forwarded"
+	"github.com/berthd/berth/server/wire/request"
 )
 
 // site is a console in front of an API that a test writes, mounted as the server mounts it.

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/berthd/berth/internal/draw"
-	"github.com/berthd/berth/server/provision"
+	"github.com/berthd/berth/server/work/provision"
 )
 
 // Bar is a bar of the usage of an inventory.

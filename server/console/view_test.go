@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/berthd/berth/internal/draw"
-	"github.com/berthd/berth/server/provision"
+	"github.com/berthd/berth/server/work/provision"
 )
 
 func TestConsole_Numbers_HaveUnits(t *testing.T) {

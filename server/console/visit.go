@@ -17,7 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthd/berth/client"
-	"github.com/berthd/berth/server/querystring"
+	"github.com/berthd/berth/server/wire/querystring"
 )
 
 // visit is one request to the console: its user, its calls, and the page that it builds.

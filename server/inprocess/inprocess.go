@@ -15,10 +15,10 @@ import (
 	"sync"
 
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/inside"
-	"github.com/berthd/berth/server/migrate"
-	"github.com/berthd/berth/server/postgres"
-	"github.com/berthd/berth/server/store"
+	"github.com/berthd/berth/server/data/migrate"
+	"github.com/berthd/berth/server/data/postgres"
+	"github.com/berthd/berth/server/data/store"
+	"github.com/berthd/berth/server/wire/inside"
 )
 
 // URL is the address for a client of the Transport.

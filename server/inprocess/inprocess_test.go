@@ -13,8 +13,8 @@ import (
 	"github.com/berthd/berth/internal/test/dbtest"
 	"github.com/berthd/berth/internal/test/servertest"
 	"github.com/berthd/berth/internal/test/storetest"
+	"github.com/berthd/berth/server/data/postgres"
 	"github.com/berthd/berth/server/inprocess"
-	"github.com/berthd/berth/server/postgres"
 )
 
 func TestMain(m *testing.M) { storetest.Main(m) }

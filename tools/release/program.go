@@ -30,7 +30,7 @@ func (r *release) buildPrograms(ctx context.Context) error {
 // goBuild builds a static program whose bytes depend on the sources, the version and Go only: not on the directory, on
 // the state of the clone, or on variables that select another compilation.
 func (r *release) goBuild(ctx context.Context, system, arch, output string) error {
-	const variables = "github.com/berthd/berth/internal/version."
+	const variables = "github.com/berthd/berth/cmd/berth/version."
 	flags := fmt.Sprintf("-s -w -buildid= -X %[1]sversion=%[2]s -X %[1]scommit=%[3]s -X %[1]sdate=%[4]s",
 		variables, r.tag(), r.commit, r.date.Format("2006-01-02"))
 	_, err := command(ctx, r.root, []string{

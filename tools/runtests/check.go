@@ -27,10 +27,10 @@ var checkSteps = []checkStep{
 		return withRemedy(err, "run make generate")
 	}},
 	{"generated schema and numbers of the statements", []string{"sql"}, func(ctx context.Context, root string, _ *changes) error {
-		_, err := output(ctx, root, "go", "test", "./sql", "./server/migrate", "-run", "^TestFunctionSet_|^TestSchemaDump_")
+		_, err := output(ctx, root, "go", "test", "./sql", "./server/data/migrate", "-run", "^TestFunctionSet_|^TestSchemaDump_")
 		return withRemedy(err, "run make generate")
 	}},
-	{"generated OpenAPI documents", []string{"server/placement", "server/baremetal", "server/route", "server/microversion", "openapi"}, checkDocuments},
+	{"generated OpenAPI documents", []string{"server/api/placement", "server/api/baremetal", "server/api/route", "server/wire/microversion", "openapi"}, checkDocuments},
 }
 
 func withRemedy(err error, remedy string) error {

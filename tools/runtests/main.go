@@ -43,7 +43,7 @@ func main() {
 	flag.StringVar(&o.base, "base", "", "`commit` to compare with (default: where this branch left origin/main or main, or the last commit)")
 	flag.DurationVar(&o.budget, "budget", 90*time.Second, "`time` that check may take")
 	flag.IntVar(&o.times, "times", 20, "how `often` flaky runs each package")
-	flag.StringVar(&o.only, "packages", "", "`patterns` of the packages that flaky runs, such as './server/store ./client/...'")
+	flag.StringVar(&o.only, "packages", "", "`patterns` of the packages that flaky runs, such as './server/data/store ./client/...'")
 	flag.IntVar(&o.slowest, "slowest", 10, "`number` of the slowest tests that are printed")
 	flag.BoolVar(&o.record, "record", false, "write the times of the packages to tools/runtests/seconds.txt")
 	flag.Usage = func() {

@@ -14,10 +14,10 @@ import (
 
 	"github.com/berthd/berth/cmd/bench/rig"
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/baremetal"
-	"github.com/berthd/berth/server/conductor"
-	"github.com/berthd/berth/server/postgres"
-	"github.com/berthd/berth/server/store"
+	"github.com/berthd/berth/server/api/baremetal"
+	"github.com/berthd/berth/server/data/postgres"
+	"github.com/berthd/berth/server/data/store"
+	"github.com/berthd/berth/server/work/conductor"
 )
 
 // Names of two conductors: one works while HTTP is measured; the other is only

@@ -14,8 +14,8 @@ import (
 
 	"github.com/berthd/berth/cmd/bench/rig"
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/postgres"
-	"github.com/berthd/berth/server/store"
+	"github.com/berthd/berth/server/data/postgres"
+	"github.com/berthd/berth/server/data/store"
 )
 
 // benchEnv is a database, the server on it, and the server of the baseline.

@@ -19,10 +19,10 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/berthd/berth/server/cluster"
-	"github.com/berthd/berth/server/migrate"
-	"github.com/berthd/berth/server/postgres"
-	"github.com/berthd/berth/server/store"
+	"github.com/berthd/berth/server/data/cluster"
+	"github.com/berthd/berth/server/data/migrate"
+	"github.com/berthd/berth/server/data/postgres"
+	"github.com/berthd/berth/server/data/store"
 )
 
 // Connections is the size of every pool: those of the server and of the baselines.

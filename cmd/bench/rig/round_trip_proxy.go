@@ -10,8 +10,8 @@ import (
 	"net/url"
 	"sync/atomic"
 
-	"github.com/berthd/berth/server/postgres"
-	"github.com/berthd/berth/server/store"
+	"github.com/berthd/berth/server/data/postgres"
+	"github.com/berthd/berth/server/data/store"
 )
 
 // RoundTrips serves a database through a proxy, sends a request three times, and returns

@@ -17,10 +17,10 @@ import (
 	"github.com/berthd/berth/internal/test/dbtest"
 	"github.com/berthd/berth/internal/test/servertest"
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/baremetal"
-	"github.com/berthd/berth/server/cors"
-	"github.com/berthd/berth/server/explainlog"
-	"github.com/berthd/berth/server/postgres"
+	"github.com/berthd/berth/server/api/baremetal"
+	"github.com/berthd/berth/server/data/postgres"
+	"github.com/berthd/berth/server/search/explainlog"
+	"github.com/berthd/berth/server/wire/cors"
 )
 
 var (

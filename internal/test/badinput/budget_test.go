@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/postgres"
+	"github.com/berthd/berth/server/data/postgres"
 )
 
 // manyPlaces are six hundred providers with one inventory, and after them a tree with twelve.

@@ -5,8 +5,8 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/berthd/berth/server/conductor"
-	"github.com/berthd/berth/server/store"
+	"github.com/berthd/berth/server/data/store"
+	"github.com/berthd/berth/server/work/conductor"
 )
 
 // heartbeatTimeout exceeds the duration of all tests, so that the second conductor counts as alive.

@@ -18,7 +18,7 @@ import (
 
 	"github.com/berthd/berth/server"
 	"github.com/berthd/berth/server/console"
-	"github.com/berthd/berth/server/postgres"
+	"github.com/berthd/berth/server/data/postgres"
 )
 
 // newConsole returns a service with a console. Without the settings it does not authenticate callers.

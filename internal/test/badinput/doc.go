@@ -6,6 +6,6 @@
 //
 // Package compare sends the requests of the generator to two builds.
 //
-// It is not for the meaning of the APIs: the scenarios of server/placement and the tests of server/baremetal check that
+// It is not for the meaning of the APIs: the scenarios of server/api/placement and the tests of server/api/baremetal check that
 // a response is the right one.
 package badinput

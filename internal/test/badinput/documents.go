@@ -10,8 +10,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/microversion"
-	"github.com/berthd/berth/server/route"
+	"github.com/berthd/berth/server/api/route"
+	"github.com/berthd/berth/server/wire/microversion"
 )
 
 // operation is one operation of one document.

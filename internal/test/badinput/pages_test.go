@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/postgres"
+	"github.com/berthd/berth/server/data/postgres"
 )
 
 // TestDocs_BrowserPages_SendSecurityHeaders checks the pages below /docs, including missing pages.

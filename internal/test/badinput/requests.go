@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/berthd/berth/server/request"
+	"github.com/berthd/berth/server/wire/request"
 )
 
 // message is one request.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"github.com/berthd/berth/server/conductor"
+	"github.com/berthd/berth/server/work/conductor"
 )
 
 // dice is the random generator of requests. The same seed produces the same requests.

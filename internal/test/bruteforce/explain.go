@@ -3,7 +3,7 @@ package bruteforce
 import (
 	"slices"
 
-	"github.com/berthd/berth/server/explain"
+	"github.com/berthd/berth/server/search/explain"
 )
 
 // explainer computes the explanation of a query (docs/contract/berth/explain.md).

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/berthd/berth/server/explain"
+	"github.com/berthd/berth/server/search/explain"
 )
 
 // DecodeExplanation parses an explanation of a server. Unknown members, and missing made_at and took_ms, are errors. The

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/berthd/berth/server/explain"
+	"github.com/berthd/berth/server/search/explain"
 )
 
 // The kinds of facts.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/berthd/berth/server/explain"
+	"github.com/berthd/berth/server/search/explain"
 )
 
 // maxNearest is the number of nearest trees in an explanation.

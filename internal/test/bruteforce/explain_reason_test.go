@@ -14,7 +14,7 @@ import (
 
 	"github.com/berthd/berth/internal/test/bruteforce"
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/explain"
+	"github.com/berthd/berth/server/search/explain"
 )
 
 var emptyCount = regexp.MustCompile(`berth_allocation_candidates_empty_total\{reason="(\w+)"\} (\d+)`)

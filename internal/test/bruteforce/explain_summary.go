@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/berthd/berth/server/explain"
+	"github.com/berthd/berth/server/search/explain"
 )
 
 // summary returns the sentences for people (docs/contract/berth/explain.md#summary).

@@ -15,7 +15,7 @@ import (
 
 	"github.com/berthd/berth/internal/test/bruteforce"
 	"github.com/berthd/berth/internal/test/counts"
-	"github.com/berthd/berth/server/explain"
+	"github.com/berthd/berth/server/search/explain"
 )
 
 // freedVersion selects explanations that say which consumers must go.

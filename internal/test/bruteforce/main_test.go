@@ -19,10 +19,10 @@ import (
 	"github.com/berthd/berth/internal/test/servertest"
 	"github.com/berthd/berth/internal/test/storetest"
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/candidates"
-	"github.com/berthd/berth/server/explainlog"
-	"github.com/berthd/berth/server/placement"
-	"github.com/berthd/berth/server/postgres"
+	"github.com/berthd/berth/server/api/placement"
+	"github.com/berthd/berth/server/data/postgres"
+	"github.com/berthd/berth/server/search/candidates"
+	"github.com/berthd/berth/server/search/explainlog"
 )
 
 func TestMain(m *testing.M) {

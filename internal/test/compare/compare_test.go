@@ -15,8 +15,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berthd/berth/internal/command"
-	"github.com/berthd/berth/internal/frame"
+	"github.com/berthd/berth/cmd/berth/command"
+	"github.com/berthd/berth/cmd/berth/frame"
 	"github.com/berthd/berth/internal/test/dbtest"
 	"github.com/berthd/berth/internal/test/storetest"
 )
@@ -81,7 +81,7 @@ func forward(client net.Conn, address string) {
 
 // requestFiles are the files of the test, below its root.
 var requestFiles = map[string]string{
-	"server/placement/testdata/scenarios/errors.yaml": `
+	"server/api/placement/testdata/scenarios/errors.yaml": `
 about: A generated UUID, and an error.
 version: "1.39"
 steps:
@@ -89,7 +89,7 @@ steps:
   - {name: rename, request: PUT /resource_providers/$HOST, body: {name: other}, status: 200}
   - {name: missing, request: GET /resource_providers/$OTHER, status: 404}
 `,
-	"internal/command/testdata/sessions/errors.txt": `
+	"cmd/berth/command/testdata/sessions/errors.txt": `
 $ berth provider create host
 $ berth provider show host --output json
 $ berth provider show other

@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/berthd/berth/cmd/bench/rig"
-	"github.com/berthd/berth/server/provision"
+	"github.com/berthd/berth/server/work/provision"
 )
 
 // databaseSettings reduce durability for speed. Autovacuum is off, because it changes plans, and so the order of rows

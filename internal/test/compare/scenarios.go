@@ -30,7 +30,7 @@ var scenarioFlags = map[string]string{
 
 // scenarios replays all files of scenarios, each on new services.
 func (c *comparison) scenarios(ctx context.Context) error {
-	files, err := scenario.Load(os.DirFS(filepath.Join(c.root, "server/placement/testdata/scenarios")))
+	files, err := scenario.Load(os.DirFS(filepath.Join(c.root, "server/api/placement/testdata/scenarios")))
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // commandDir is the directory in which the sessions run.
-const commandDir = "internal/command"
+const commandDir = "cmd/berth/command"
 
 // sessions runs the recorded sessions of commands, each file on new services.
 func (c *comparison) sessions(ctx context.Context) error {

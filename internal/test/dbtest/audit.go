@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/berthd/berth/server/audit"
+	"github.com/berthd/berth/server/data/audit"
 )
 
 // Inconsistencies returns one sentence for each inconsistency that `berth db check` finds.

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/berthd/berth/server/cluster"
-	"github.com/berthd/berth/server/migrate"
+	"github.com/berthd/berth/server/data/cluster"
+	"github.com/berthd/berth/server/data/migrate"
 	"github.com/jackc/pgx/v5"
 )
 

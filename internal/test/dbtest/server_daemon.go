@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/berthd/berth/server/cluster"
+	"github.com/berthd/berth/server/data/cluster"
 	"github.com/jackc/pgx/v5"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"syscall"
 
-	"github.com/berthd/berth/server/migrate"
+	"github.com/berthd/berth/server/data/migrate"
 	"github.com/jackc/pgx/v5"
 )
 

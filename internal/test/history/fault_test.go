@@ -188,8 +188,8 @@ var claimMutations = map[string]struct {
 	"a claim is refused after the first failed attempt": {[]edit{
 		{"claim_create", claimed, window + claimed},
 	}, []programEdit{
-		{"server/candidates/claim_search.go", "if found != nil || err != nil {", "if found != nil && options.MayUseReplica || err != nil {"},
-		{"server/candidates/claim_search.go", "if err == nil && len(found) > 0 {", "if err == nil && len(found) > 0 && options.MayUseReplica {"},
+		{"server/search/candidates/claim_search.go", "if found != nil || err != nil {", "if found != nil && options.MayUseReplica || err != nil {"},
+		{"server/search/candidates/claim_search.go", "if err == nil && len(found) > 0 {", "if err == nil && len(found) > 0 && options.MayUseReplica {"},
 	}, byHistory, history.Turnover, true},
 	"the second pass of a claim does not wait": {[]edit{
 		{"claim_try", "IF p_wait THEN", "IF false THEN"},
@@ -214,12 +214,12 @@ var claimMutations = map[string]struct {
 		{"tree_replace", lockTree + "v_changes := (", window + lockTree + "v_changes := v_compared.changes; PERFORM ("},
 	}, nil, byHistory, history.Trees, false},
 	"the consumers of a tree are of a later moment than its providers": {nil, []programEdit{
-		{"server/postgres/snapshot.go", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY"},
+		{"server/data/postgres/snapshot.go", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY"},
 		{"gen/db/tree.sql.go", "-- name: TreeShow :many\nWITH root AS MATERIALIZED (\n    SELECT member.root_id AS id FROM resource_providers AS member WHERE ",
 			"-- name: TreeShow :many\nWITH root AS MATERIALIZED (\n    SELECT member.root_id AS id FROM resource_providers AS member WHERE pg_sleep(0.01) IS NOT NULL AND "},
 	}, byHistory, history.Shows, true},
 	"a dry run commits": {nil, []programEdit{
-		{"server/postgres/rehearse.go", "return run(to, beside)\n\t})", "if err := run(to, beside); err != nil {\n\t\t\treturn err\n\t\t}\n" +
+		{"server/data/postgres/rehearse.go", "return run(to, beside)\n\t})", "if err := run(to, beside); err != nil {\n\t\t\treturn err\n\t\t}\n" +
 			"\t\t_, err = to.Exec(ctx, \"COMMIT\")\n\t\treturn err\n\t})"},
 	}, byHistory, history.Anything, true},
 }

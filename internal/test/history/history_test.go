@@ -21,7 +21,7 @@ import (
 	"github.com/berthd/berth/internal/test/history"
 	"github.com/berthd/berth/internal/test/servertest"
 	"github.com/berthd/berth/internal/test/storetest"
-	"github.com/berthd/berth/server/postgres"
+	"github.com/berthd/berth/server/data/postgres"
 )
 
 func TestMain(m *testing.M) { storetest.Main(m) }

@@ -7,9 +7,9 @@ import (
 	"github.com/berthd/berth/internal/test/dbtest"
 	"github.com/berthd/berth/internal/test/scenario"
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/cors"
-	"github.com/berthd/berth/server/placement"
-	"github.com/berthd/berth/server/policy"
+	"github.com/berthd/berth/server/api/placement"
+	"github.com/berthd/berth/server/identity/policy"
+	"github.com/berthd/berth/server/wire/cors"
 )
 
 // scenarioSettings are the settings of the server that a file of scenarios may contain.

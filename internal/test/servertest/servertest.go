@@ -15,10 +15,10 @@ import (
 
 	"github.com/berthd/berth/internal/test/dbtest"
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/baremetal"
-	"github.com/berthd/berth/server/conductor"
-	"github.com/berthd/berth/server/postgres"
-	"github.com/berthd/berth/server/store"
+	"github.com/berthd/berth/server/api/baremetal"
+	"github.com/berthd/berth/server/data/postgres"
+	"github.com/berthd/berth/server/data/store"
+	"github.com/berthd/berth/server/work/conductor"
 )
 
 // Options are the options of New. The zero value is a server with a new database that has the

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/berthd/berth/internal/test/dbtest"
-	"github.com/berthd/berth/server/postgres"
-	"github.com/berthd/berth/server/store"
+	"github.com/berthd/berth/server/data/postgres"
+	"github.com/berthd/berth/server/data/store"
 )
 
 // Main is the body of the TestMain of a package; it does not return.

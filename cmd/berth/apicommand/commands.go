@@ -1,0 +1,21 @@
+// Package apicommand has the commands that send requests to a server: those of the Placement API
+// and of the Bare Metal API, and `berth tree`.
+//
+// It is not for the URL of the server and authentication (package connect), nor for drawing trees
+// (package draw).
+package apicommand
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/berthd/berth/cmd/berth/frame"
+)
+
+// Commands returns the commands of both APIs. Tree returns the remaining command.
+func Commands(f *frame.Frame) []*cobra.Command {
+	return []*cobra.Command{
+		providerCommand(f), inventoryCommand(f), traitCommand(f), aggregateCommand(f),
+		classCommand(f), claimCommand(f), consumerCommand(f), allocationCommand(f), candidateCommand(f), explainCommand(f),
+		usageCommand(f), capacityCommand(f), baremetalCommand(f), demoCommand(f),
+	}
+}

@@ -1,0 +1,137 @@
+package apicommand
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berthd/berth/client"
+	"github.com/berthd/berth/cmd/berth/frame"
+	api "github.com/berthd/berth/gen/client"
+	"github.com/berthd/berth/internal/draw"
+	"github.com/berthd/berth/internal/terminal"
+)
+
+// berth13 is the version of the extensions with claims, dry runs and generations of deletions.
+const berth13 = "1.3"
+
+// dryRunHelp is the part about --dry-run in the help of the commands with the flag.
+const dryRunHelp = `--dry-run prints the changes as 'berth reshape' does, and writes nothing. The exit code is
+1 if the service would reject the write. It needs berth 1.3.`
+
+// dryRunFlag adds --dry-run to a command that writes.
+func dryRunFlag(c *cobra.Command) *bool {
+	return c.Flags().Bool("dry-run", false, "whether the service only computes the changes, and writes nothing")
+}
+
+// write is one write of a command, with what it prints afterwards.
+type write struct {
+	f       *frame.Frame
+	service *client.Client
+	// dryRun is the value of --dry-run, format that of --output.
+	dryRun bool
+	format string
+}
+
+// run calls do, and then print. With --dry-run it calls do with a context of dry runs, and prints what that would change.
+func (w write) run(ctx context.Context, do func(context.Context) error, print func() error) error {
+	if w.dryRun {
+		return rehearse(ctx, w.f, w.service, w.format, do)
+	}
+	if err := do(ctx); err != nil {
+		return err
+	}
+	return print()
+}
+
+// each calls do for each argument, as frame.ForEach does, and prints its text. With --dry-run each is a dry run of its
+// own, so that none sees what the others would change.
+func (w write) each(ctx context.Context, arguments []string, do func(ctx context.Context, argument string) (string, error)) error {
+	every := func(ctx context.Context) error {
+		return w.f.ForEach(arguments, func(argument string) error {
+			text, err := do(ctx, argument)
+			if err != nil || w.dryRun {
+				return err
+			}
+			return w.f.Printf("%s", text)
+		})
+	}
+	if w.dryRun {
+		return rehearse(ctx, w.f, w.service, w.format, every)
+	}
+	return every(ctx)
+}
+
+// rehearse calls do with a context whose writes are dry runs, and prints their changes: as text, or the last response
+// as JSON. It returns the error of do, which is that of a write that would be rejected.
+func rehearse(ctx context.Context, f *frame.Frame, service *client.Client, format string, do func(context.Context) error) error {
+	if err := requireExtensions(ctx, service, "--dry-run"); err != nil {
+		return err
+	}
+	if format == frame.OutputCSV {
+		return frame.WrongFlag("output", format, "is not a format of --dry-run", "write table, json or yaml")
+	}
+	dry, runs := client.WithDryRun(ctx)
+	failed := do(dry)
+	results := runs.Results()
+	if frame.IsDocument(format) {
+		if len(results) == 0 {
+			return failed
+		}
+		return errors.Join(frame.WriteDocument(f.Stdout, format, results[len(results)-1].Response), failed)
+	}
+	drawn := false
+	for i := range results {
+		if results[i].Would >= 300 {
+			continue
+		}
+		if drawn {
+			if err := f.Printf(""); err != nil {
+				return err
+			}
+		}
+		drawn = true
+		if err := drawChanges(ctx, f, service, &results[i].Changes); err != nil {
+			return err
+		}
+	}
+	if drawn {
+		return errors.Join(f.Printf("Nothing was changed."), failed)
+	}
+	return failed
+}
+
+// drawChanges draws what a write would change.
+func drawChanges(ctx context.Context, f *frame.Frame, service *client.Client, changed *api.StateChange) error {
+	changes, err := changesOf(ctx, service, changed)
+	if err != nil {
+		return err
+	}
+	variables := frame.Environment(f.Environ)
+	isTerminal, columns := terminal.Of(f.Stdout)
+	return changes.Text(f.Stdout, draw.Style{
+		Color: terminal.HasColor("auto", variables, isTerminal), Width: terminal.Columns(variables, columns), ASCII: !terminal.HasUnicode(variables),
+	})
+}
+
+// requireExtensions returns an error if the service does not have berth 1.3, which a flag needs.
+func requireExtensions(ctx context.Context, service *client.Client, flag string) error {
+	has, err := service.HasExtensions(ctx, berth13)
+	if err != nil || has {
+		return err
+	}
+	return needsExtensions(ctx, service, flag)
+}
+
+// needsExtensions returns the error of a flag that needs berth 1.3.
+func needsExtensions(ctx context.Context, service *client.Client, flag string) error {
+	address, err := service.Address(ctx)
+	if err != nil {
+		return err
+	}
+	// A sentence, as the contract has it.
+	text := fmt.Sprintf("The service at %s has no berth %s, which %s needs.", address, berth13, flag)
+	return errors.New(text)
+}

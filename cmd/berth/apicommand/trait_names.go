@@ -1,0 +1,142 @@
+package apicommand
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berthd/berth/client"
+	"github.com/berthd/berth/cmd/berth/connect"
+	"github.com/berthd/berth/cmd/berth/frame"
+)
+
+// nameCommands is the family of commands for traits or for resource classes. Both have standard
+// names, which always exist, and custom names.
+type nameCommands struct {
+	command          string // "class"
+	singular, plural string // "resource class", "resource classes"
+	heading          string
+	example          string
+	list             func(*client.Client, context.Context) ([]string, error)
+	ensure           func(*client.Client, context.Context, string) error
+	remove           func(*client.Client, context.Context, string) error
+	// complete returns the existing names.
+	complete completer
+}
+
+var upperName = regexp.MustCompile(`^[A-Z0-9_]{1,255}$`)
+
+// parseName returns a parser of names in any case that rejects invalid names without a request.
+func parseName(singular string) func(string) (string, error) {
+	return func(text string) (string, error) {
+		name := upperClass(text)
+		if !upperName.MatchString(name) {
+			return text, frame.WrongArgument(singular, text, "is not a valid name of a "+singular, "write at most 255 letters, digits and underscores")
+		}
+		return name, nil
+	}
+}
+
+// parseCustomName returns a parser like parseName that also rejects names without CUSTOM_, which no caller can create.
+func parseCustomName(singular string) func(string) (string, error) {
+	return func(text string) (string, error) {
+		name := upperClass(text)
+		custom := "CUSTOM_" + strings.Trim(notUpper.ReplaceAllString(name, "_"), "_")
+		if name != custom && !strings.HasPrefix(name, "CUSTOM_") {
+			return text, frame.WrongArgument(singular, text, "does not begin with CUSTOM_, as all names that are not standard do", "write "+custom)
+		}
+		return parseName(singular)(text)
+	}
+}
+
+var notUpper = regexp.MustCompile(`[^A-Z0-9_]+`)
+
+func (v nameCommands) showCommand(f *frame.Frame) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "show NAME",
+		Short: fmt.Sprintf("Check whether a %s exists", v.singular),
+		Long: fmt.Sprintf("Print the name of a %s if it exists; otherwise the exit code is 1. "+
+			"The JSON is an object with the member name.", v.singular),
+		Example: fmt.Sprintf("  berth %s show %s", v.command, v.example),
+		Args:    cobra.ExactArgs(1),
+	}
+	format := frame.OutputFlag(command)
+	command.ValidArgsFunction = completing(f, v.complete, 1)
+	command.RunE = connect.WithClient(f, func(ctx context.Context, service *client.Client, arguments []string) error {
+		searched, err := parseName(v.singular)(arguments[0])
+		if err != nil {
+			return err
+		}
+		all, err := v.list(service, ctx)
+		if err != nil {
+			return err
+		}
+		for _, name := range all {
+			if name == searched {
+				return frame.PrintAs(f.Stdout, *format, map[string]string{"name": name}, [][]string{{v.heading}, {name}})
+			}
+		}
+		if similar := frame.Similar(searched, all); len(similar) > 0 {
+			return fmt.Errorf("%s %s not found; the most similar name is %s", v.singular, searched, similar[0])
+		}
+		return fmt.Errorf("%s %s not found", v.singular, searched)
+	})
+	return command
+}
+
+func (v nameCommands) createCommand(f *frame.Frame) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "create NAME...",
+		Short: "Create custom " + v.plural,
+		Long: fmt.Sprintf("Create custom %s. A name begins with CUSTOM_ and consists of upper-case letters, digits and underscores. "+
+			"The command ignores %s that exist already.", v.plural, v.plural) + "\n\n" + dryRunHelp,
+		Example: fmt.Sprintf("  berth %s create %s", v.command, v.example),
+		Args:    cobra.MinimumNArgs(1),
+	}
+	command.ValidArgsFunction = cobra.NoFileCompletions
+	command.RunE = v.each(f, dryRunFlag(command), "%s %s exists", parseCustomName(v.singular), v.ensure)
+	return command
+}
+
+func (v nameCommands) deleteCommand(f *frame.Frame) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "delete NAME...",
+		Short: "Delete custom " + v.plural,
+		Long: fmt.Sprintf("Delete custom %s. The server rejects the deletion of %s that a provider uses. "+
+			"The command continues with the other %s; the exit code is then 1.", v.plural, v.plural, v.plural) + "\n\n" + dryRunHelp,
+		Example: fmt.Sprintf("  berth %s delete %s", v.command, v.example),
+		Args:    cobra.MinimumNArgs(1),
+	}
+	command.ValidArgsFunction = completing(f, v.complete, anyNumber)
+	command.RunE = v.each(f, dryRunFlag(command), "deleted %s %s", parseName(v.singular), v.remove)
+	return command
+}
+
+// each returns a command function that calls do for each name and prints done, a format with the
+// singular and the name.
+func (v nameCommands) each(f *frame.Frame, dryRun *bool, done string, parse func(string) (string, error), do func(*client.Client, context.Context, string) error) func(*cobra.Command, []string) error {
+	return connect.WithClient(f, func(ctx context.Context, service *client.Client, arguments []string) error {
+		names := make([]string, 0, len(arguments))
+		for _, argument := range arguments {
+			name, err := parse(argument)
+			if err != nil {
+				return err
+			}
+			names = append(names, name)
+		}
+		return write{f, service, *dryRun, ""}.each(ctx, names, func(ctx context.Context, name string) (string, error) {
+			err := do(service, ctx, name)
+			if errors.Is(err, client.ErrNotFound) {
+				return "", fmt.Errorf("%s %s not found", v.singular, name)
+			}
+			if err != nil {
+				return "", frame.About(name, err)
+			}
+			return fmt.Sprintf(done, v.singular, name), nil
+		})
+	})
+}

@@ -1,0 +1,169 @@
+package command
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/berthd/berth/cmd/berth/frame"
+	"github.com/berthd/berth/cmd/berth/serve"
+	"github.com/berthd/berth/internal/test/dbtest"
+)
+
+// otlpCollector is an OTLP collector that stores the received spans.
+type otlpCollector struct {
+	*httptest.Server
+	mutex sync.Mutex
+	// names maps span IDs to names, parents span names to the IDs of the parents; "": no parent.
+	names, parents map[string]string
+	service        string
+}
+
+func newCollector(t *testing.T) *otlpCollector {
+	t.Helper()
+	c := &otlpCollector{names: map[string]string{}, parents: map[string]string{}}
+	c.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		var sent collector.ExportTraceServiceRequest
+		if err == nil {
+			err = proto.Unmarshal(body, &sent)
+		}
+		if err != nil || r.URL.Path != "/v1/traces" {
+			http.Error(w, "not an OTLP request", http.StatusBadRequest)
+			return
+		}
+		c.add(&sent)
+		w.Header().Set("Content-Type", "application/x-protobuf")
+	}))
+	t.Cleanup(c.Close)
+	return c
+}
+
+func (c *otlpCollector) add(sent *collector.ExportTraceServiceRequest) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	for _, resource := range sent.GetResourceSpans() {
+		for _, attribute := range resource.GetResource().GetAttributes() {
+			if attribute.GetKey() == "service.name" {
+				c.service = attribute.GetValue().GetStringValue()
+			}
+		}
+		for _, scope := range resource.GetScopeSpans() {
+			for _, span := range scope.GetSpans() {
+				c.names[string(span.GetSpanId())] = span.GetName()
+				c.parents[span.GetName()] = string(span.GetParentSpanId())
+			}
+		}
+	}
+}
+
+// parent returns the name of the parent of a span, "" for a root span, or "?" for an unknown span.
+func (c *otlpCollector) parent(name string) string {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	id, ok := c.parents[name]
+	if !ok {
+		return "?"
+	}
+	return c.names[id]
+}
+
+func askAs(t *testing.T, url string, headers ...string) (int, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(body)
+}
+
+func TestTracing_Shutdown_ExportsPendingSpans(t *testing.T) {
+	t.Parallel()
+	collector := newCollector(t)
+	b := setupServe(t, "--database-url", dbtest.New(t).URL, "--trace-endpoint", collector.URL, "--baremetal-backend=off")
+	askAs(t, b.url+"/resource_classes", "X-Auth-Token", "admin", "OpenStack-API-Version", "placement 1.39")
+	b.signals <- syscall.SIGTERM
+	if code := <-b.exit; code != frame.ExitOK {
+		t.Errorf("exit code %d: %s", code, b.stderr)
+	}
+	if collector.parent("resource-class-list") != "" || collector.parent("ResourceClassList") != "resource-class-list" || collector.service != "berth" {
+		t.Errorf("parents of spans = %q, service = %q", collector.parents, collector.service)
+	}
+}
+
+func TestTracing_CollectorHangs_RequestsNotDelayed(t *testing.T) {
+	t.Parallel()
+	// A collector that accepts connections and never responds blocks the exporter longest.
+	b := setupServe(t, "--database-url", dbtest.New(t).URL, "--trace-endpoint", "http://"+silentListener(t), "--baremetal-backend=off")
+	start := time.Now()
+	for range 20 {
+		if status, _ := askAs(t, b.url+"/resource_classes", "X-Auth-Token", "admin", "OpenStack-API-Version", "placement 1.39"); status != http.StatusOK {
+			t.Errorf("status %d", status)
+		}
+	}
+	if took := time.Since(start); took > 3*time.Second {
+		t.Errorf("duration of 20 requests = %s, want at most 3s", took)
+	}
+	stopping := time.Now()
+	b.signals <- syscall.SIGTERM
+	if code := <-b.exit; code != frame.ExitOK {
+		t.Errorf("exit code %d: %s", code, b.stderr)
+	}
+	if took := time.Since(stopping); took > serve.TraceFlushTimeout+2*time.Second {
+		t.Errorf("duration of the shutdown = %s", took)
+	}
+	if !strings.Contains(b.stderr.String(), "cannot export traces") && !strings.Contains(b.stderr.String(), "cannot export the last traces") {
+		t.Errorf("the log lacks the failed export: %s", b.stderr)
+	}
+}
+
+func TestReadiness_SchemaOutdated_Returns503(t *testing.T) {
+	t.Parallel()
+	db := dbtest.New(t)
+	b := setupServe(t, "--database-url", db.URL, "--admin-listen=127.0.0.1:0", "--public-metrics=false", "--baremetal-backend=off")
+	admin := "http://" + regexp.MustCompile(`serving the admin address" address=(\S+)`).FindStringSubmatch(b.stderr.String())[1]
+	if status, body := askAs(t, b.url+"/readyz"); status != http.StatusOK {
+		t.Errorf("status %d: %s", status, body)
+	}
+	if status, _ := askAs(t, b.url+"/metrics"); status != http.StatusUnauthorized {
+		t.Errorf("status of the public /metrics = %d, want %d", status, http.StatusUnauthorized)
+	}
+	if status, body := askAs(t, admin+"/metrics"); status != http.StatusOK || !strings.Contains(body, "berth_postgres_up 1") {
+		t.Errorf("status of /metrics on the admin address = %d", status)
+	}
+	if _, err := db.Pool.Exec(t.Context(),
+		"DELETE FROM berth_migration WHERE version_id = (SELECT max(version_id) FROM berth_migration)"); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(1100 * time.Millisecond) // the server caches the result for one second
+	for _, url := range []string{b.url, admin} {
+		if status, body := askAs(t, url+"/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(body, `"schema":"outdated"`) {
+			t.Errorf("%s: status %d: %s", url, status, body)
+		}
+	}
+	b.signals <- syscall.SIGTERM
+	if code := <-b.exit; code != frame.ExitOK {
+		t.Errorf("exit code %d: %s", code, b.stderr)
+	}
+}

@@ -1,0 +1,228 @@
+package placement
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthd/berth/server/api/route"
+	"github.com/berthd/berth/server/data/store"
+	"github.com/berthd/berth/server/identity/policy"
+	"github.com/berthd/berth/server/observe/auditlog"
+	"github.com/berthd/berth/server/wire/jsonbody"
+	"github.com/berthd/berth/server/wire/microversion"
+	"github.com/berthd/berth/server/wire/uuidlike"
+)
+
+// consumerPath is the input of operations on one consumer.
+type consumerPath struct {
+	Consumer string `path:"consumer_uuid" doc:"The consumer." example:"1d5ecafe-0000-4000-8000-000000000001"`
+}
+
+// AllocationsOnProvider is the set of a consumer's allocations on one provider.
+type AllocationsOnProvider struct {
+	Resources  amounts `json:"resources" doc:"Amounts by resource class."`
+	Generation int64   `json:"generation" doc:"The provider's generation." example:"5"`
+}
+
+// AllocationsV0 is the response with a consumer's allocations, up to 1.11.
+type AllocationsV0 struct {
+	Allocations jsonbody.Ordered[AllocationsOnProvider] `json:"allocations" doc:"Allocations by provider UUID. Empty without further members if the consumer does not exist."`
+}
+
+// AllocationsV12 adds the consumer's project and user.
+type AllocationsV12 struct {
+	AllocationsV0
+	ProjectID string `json:"project_id,omitempty" doc:"The consumer's project."`
+	UserID    string `json:"user_id,omitempty" doc:"The consumer's user."`
+}
+
+// AllocationsV28 adds the consumer generation.
+type AllocationsV28 struct {
+	AllocationsV12
+	ConsumerGeneration *int64 `json:"consumer_generation,omitempty" doc:"Incremented by every write of the consumer's allocations. A claim contains the generation that the client read." example:"1"`
+}
+
+// AllocationsV38 adds the consumer type.
+type AllocationsV38 struct {
+	AllocationsV28
+	ConsumerType string `json:"consumer_type,omitempty" doc:"The consumer type; unknown for a consumer without one." example:"INSTANCE"`
+}
+
+// ConsumerOnProviderV0 is the set of one consumer's allocations on a provider, up to 1.27.
+type ConsumerOnProviderV0 struct {
+	Resources amounts `json:"resources" doc:"Amounts by resource class."`
+}
+
+// ConsumerOnProviderV28 adds the consumer generation.
+type ConsumerOnProviderV28 struct {
+	ConsumerOnProviderV0
+	ConsumerGeneration int64 `json:"consumer_generation" doc:"The consumer's generation." example:"1"`
+}
+
+// providerAllocations is the response with the allocations on a provider.
+type providerAllocations[C any] struct {
+	Generation  int64               `json:"resource_provider_generation" doc:"The provider's generation." example:"5"`
+	Allocations jsonbody.Ordered[C] `json:"allocations" doc:"Allocations by consumer UUID."`
+}
+
+// ProviderAllocationsV0 is the response with the allocations on a provider, up to 1.27.
+type ProviderAllocationsV0 providerAllocations[ConsumerOnProviderV0]
+
+// ProviderAllocationsV28 adds the consumer generations.
+type ProviderAllocationsV28 providerAllocations[ConsumerOnProviderV28]
+
+func (o *operations) allocationOperations() []*route.Operation {
+	const single = "/allocations/{consumer_uuid}"
+	onProvider := ConsumerOnProviderV28{
+		ConsumerOnProviderV0: ConsumerOnProviderV0{Resources: exampleAmounts()}, ConsumerGeneration: 1,
+	}
+	return []*route.Operation{{
+		ID: "provider-allocation-list", Method: http.MethodGet, Path: "/resource_providers/{uuid}/allocations",
+		Tag: tagAllocations, Rule: policy.ProviderAllocationsList, Summary: "List the allocations on a provider",
+		Checks: reads, Fails: []route.Failure{allocationProviderNotFound},
+		Variants: []route.Variant{
+			route.From(v(0), o.providerAllocationListV0, route.Example(showing(ProviderAllocationsV0{
+				Generation: 4, Allocations: exampleByInstance(onProvider.ConsumerOnProviderV0),
+			}))),
+			route.From(v(28), o.providerAllocationListV28, route.Example(showing(ProviderAllocationsV28{
+				Generation: 4, Allocations: exampleByInstance(onProvider),
+			}))),
+		},
+	}, {
+		ID: "allocation-replace-many", Method: http.MethodPost, Path: "/allocations", Tag: tagAllocations, Body: route.BodyLarge,
+		Rule: policy.AllocationsManage, Further: explainsFurther, Summary: "Replace the allocations of several consumers",
+		Description: "Atomic. The previous allocations of these consumers count as free capacity, so consumers can swap providers.",
+		Checks:      writesSince, Keyed: true, Fails: claimFailures(textReplaceMany),
+		Variants: o.allocationReplaceManyVariants(),
+	}, {
+		ID: "allocation-list", Method: http.MethodGet, Path: single, Tag: tagAllocations,
+		Rule: policy.AllocationsList, Summary: "List the allocations of a consumer", Checks: reads,
+		Variants: []route.Variant{
+			allocationList(v(0), o, func(of AllocationsV38) AllocationsV0 { return of.AllocationsV0 }),
+			allocationList(v(12), o, func(of AllocationsV38) AllocationsV12 { return of.AllocationsV12 }),
+			allocationList(v(28), o, func(of AllocationsV38) AllocationsV28 { return of.AllocationsV28 }),
+			allocationList(v(38), o, func(of AllocationsV38) AllocationsV38 { return of }),
+		},
+	}, {
+		ID: "allocation-replace", Method: http.MethodPut, Path: single, Tag: tagAllocations,
+		Rule: policy.AllocationsUpdate, Further: explainsFurther, Summary: "Replace a consumer's allocations",
+		Description: "The first allocations create the consumer; removing the last ones deletes it.",
+		Checks:      writes, Fails: allocationReplaceFailures,
+		Variants: o.allocationReplaceVariants(),
+	}, {
+		ID: "allocation-delete", Method: http.MethodDelete, Path: single, Tag: tagAllocations,
+		Rule: policy.AllocationsDelete, Summary: "Delete a consumer's allocations",
+		Description: "The request compares no generation and changes no provider generation.",
+		Fails:       []route.Failure{consumerNotFound, staleConsumer.From(berth13)}, Query: comparesConsumer,
+		Variants: []route.Variant{route.From(v(0), o.allocationDelete, route.DescribedFrom(berth13,
+			"The request compares a consumer generation in the query string and changes no provider generation."))},
+	}, o.allocationPatchOperation(single), o.claimCreateOperation()}
+}
+
+// allocationList returns the handler of one response type. Each response type is a subset of the newest one.
+func allocationList[A any](since microversion.Version, o *operations, shape func(AllocationsV38) A) route.Variant {
+	return route.From(since, func(ctx context.Context, in *consumerPath) (*cached[A], error) {
+		consumer, ok := uuidlike.Parse(in.Consumer)
+		if !ok {
+			return answer(ctx, shape(AllocationsV38{}), now()), nil
+		}
+		found, err := o.store.AllocationList(ctx, consumer)
+		if err != nil {
+			return nil, err
+		}
+		return answer(ctx, shape(allocationsOf(found)), newestAllocation(found.Rows)), nil
+	}, route.Example(showing(shape(allocationsOf(instanceRow)))))
+}
+
+func allocationsOf(found store.ConsumerAllocations) AllocationsV38 {
+	var allocations AllocationsV38
+	if len(found.Rows) == 0 {
+		return allocations
+	}
+	allocations.ProjectID, allocations.UserID, allocations.ConsumerGeneration = found.ProjectID, found.UserID, &found.Generation
+	allocations.ConsumerType = typeName(found.Type)
+	places := map[uuid.UUID]int{}
+	for _, row := range found.Rows {
+		place, seen := places[row.Provider]
+		if !seen {
+			place = len(allocations.Allocations)
+			places[row.Provider] = place
+			allocations.Allocations = append(allocations.Allocations, jsonbody.Entry[AllocationsOnProvider]{
+				Key: row.Provider.String(), Value: AllocationsOnProvider{Generation: row.Generation},
+			})
+		}
+		resources := &allocations.Allocations[place].Value.Resources
+		*resources = append(*resources, jsonbody.Entry[int64]{Key: row.Class, Value: row.Amount})
+	}
+	return allocations
+}
+
+func newestAllocation(rows []store.AllocationRow) *time.Time {
+	if len(rows) == 0 {
+		return now()
+	}
+	latest := rows[0].CreatedAt
+	for _, row := range rows {
+		if row.CreatedAt.After(latest) {
+			latest = row.CreatedAt
+		}
+	}
+	return &latest
+}
+
+func (o *operations) providerAllocationListV0(ctx context.Context, in *providerPath) (*cached[ProviderAllocationsV0], error) {
+	allocations, modified, err := providerAllocationList(ctx, o, in, func(of ConsumerOnProviderV28) ConsumerOnProviderV0 {
+		return of.ConsumerOnProviderV0
+	})
+	return answer(ctx, ProviderAllocationsV0(allocations), modified), err
+}
+
+func (o *operations) providerAllocationListV28(ctx context.Context, in *providerPath) (*cached[ProviderAllocationsV28], error) {
+	allocations, modified, err := providerAllocationList(ctx, o, in, func(of ConsumerOnProviderV28) ConsumerOnProviderV28 { return of })
+	return answer(ctx, ProviderAllocationsV28(allocations), modified), err
+}
+
+func providerAllocationList[C any](
+	ctx context.Context, o *operations, in *providerPath, shape func(ConsumerOnProviderV28) C,
+) (allocations providerAllocations[C], modified *time.Time, err error) {
+	generation, rows, err := o.store.ProviderAllocationList(ctx, in.id())
+	if err != nil {
+		return allocations, nil, route.RuleFaults{store.ProviderNotFound: allocationProviderNotFound.Fixed(in.UUID)}.Translate(err)
+	}
+	var order []uuid.UUID
+	consumers := map[uuid.UUID]ConsumerOnProviderV28{}
+	for _, row := range rows {
+		consumer, seen := consumers[row.Consumer]
+		if !seen {
+			order = append(order, row.Consumer)
+			consumer.ConsumerGeneration = row.Generation
+		}
+		consumer.Resources = append(consumer.Resources, jsonbody.Entry[int64]{Key: row.Class, Value: row.Amount})
+		consumers[row.Consumer] = consumer
+	}
+	allocations.Generation = generation
+	for _, id := range order {
+		allocations.Allocations = append(allocations.Allocations, jsonbody.Entry[C]{Key: id.String(), Value: shape(consumers[id])})
+	}
+	return allocations, newestAllocation(rows), nil
+}
+
+func (o *operations) allocationDelete(ctx context.Context, in *consumerPath) (*empty, error) {
+	consumer, ok := uuidlike.Parse(in.Consumer)
+	if !ok {
+		return nil, consumerNotFound.Of(in.Consumer)
+	}
+	sent := sentGeneration(ctx, consumerGenerationParam)
+	existed, err := o.store.AllocationDelete(ctx, consumer, sent)
+	if err == nil && !existed {
+		return nil, consumerNotFound.Of(in.Consumer)
+	}
+	auditlog.From(ctx).Consumer(removedGeneration(consumer, sent, err))
+	return nil, route.RuleFaults{store.ConsumerGenerationConflict: consumerConflict}.Translate(err)
+}
+
+// checksConsumers reports whether requests of the microversion contain a consumer generation.
+func checksConsumers(ctx context.Context) bool { return microversion.From(ctx).ChecksConsumers() }

@@ -1,0 +1,210 @@
+package placement
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+
+	"github.com/berthd/berth/server/data/store"
+	"github.com/berthd/berth/server/identity/policy"
+	"github.com/berthd/berth/server/wire/microversion"
+	"github.com/berthd/berth/server/wire/querystring"
+)
+
+// Parameters of GET /consumers in addition to those of paging.
+const (
+	uuidParam          = "uuid"
+	projectParam       = "project_id"
+	userParam          = "user_id"
+	consumerTypeParam  = "consumer_type"
+	providerParam      = "resource_provider"
+	classParam         = "resource_class"
+	traitParam         = "trait"
+	createdBeforeParam = "created_before"
+	createdAfterParam  = "created_after"
+	updatedBeforeParam = "updated_before"
+	updatedAfterParam  = "updated_after"
+)
+
+// consumerParams are the filters of GET /consumers, and include.
+var consumerParams = []struct {
+	param   querystring.Param
+	doc     string
+	format  string
+	example string
+}{
+	{querystring.Param{Name: uuidParam}, "The consumer has this UUID, or one of up to 500 in `in:UUID,UUID`.", "", exampleInstance},
+	{querystring.Param{Name: projectParam, MinLength: 1, MaxLength: 255}, "The consumer is of this project. It is also the target of the policy rule.", "", exampleProject},
+	{querystring.Param{Name: userParam, MinLength: 1, MaxLength: 255}, "The consumer is of this user.", "", exampleUser},
+	{querystring.Param{Name: consumerTypeParam, Pattern: `^[A-Z0-9_]+$|^unknown$`, MinLength: 1, MaxLength: 255},
+		"The consumer has this type; `unknown`: none.", "", instanceType},
+	{querystring.Param{Name: providerParam}, "An allocation is on this provider, or on one of up to 500 in `in:UUID,UUID`.", "", exampleHost},
+	{querystring.Param{Name: inTreeParam, UUID: true}, "An allocation is on a provider of the tree of this provider.", "uuid", exampleHost},
+	{querystring.Param{Name: classParam}, "An allocation is of this resource class, or of one of up to 500 in `in:CLASS,CLASS`.", "", "VCPU"},
+	{querystring.Param{Name: traitParam, MinLength: 1, MaxLength: 255}, "An allocation is on a provider with this trait.", "", exampleTrait},
+	{querystring.Param{Name: createdBeforeParam}, "The first claim of the consumer is before this time (RFC 3339).", timeFormat, exampleTime},
+	{querystring.Param{Name: createdAfterParam}, "The first claim is at or after this time.", timeFormat, exampleTime},
+	{querystring.Param{Name: updatedBeforeParam}, "The last claim of the consumer is before this time.", timeFormat, exampleTime},
+	{querystring.Param{Name: updatedAfterParam}, "The last claim is at or after this time.", timeFormat, exampleTime},
+	{querystring.Param{Name: includeParam}, "`allocations`: adds all allocations of each consumer.", "", partAllocations},
+}
+
+const (
+	timeFormat  = "date-time"
+	exampleTime = "2026-11-20T00:00:00Z"
+)
+
+// consumerListParams are all parameters.
+var (
+	consumerListParams = func() []querystring.Param {
+		params := consumerList.params()
+		for _, row := range consumerParams {
+			params = append(params, row.param)
+		}
+		return params
+	}()
+	consumerListSchema = querystring.MustSchema(consumerListParams...)
+)
+
+// consumerParamNames returns the names of all parameters; none may be repeated.
+func consumerParamNames() []string {
+	var names []string
+	for _, param := range consumerListParams {
+		names = append(names, param.Name)
+	}
+	return names
+}
+
+func consumerListDocs(microversion.Version) []*huma.Param {
+	var docs []*huma.Param
+	for _, row := range consumerParams {
+		docs = append(docs, &huma.Param{
+			Name: row.param.Name, In: "query", Description: row.doc, Example: row.example,
+			Schema: &huma.Schema{Type: huma.TypeString, Format: row.format},
+		})
+	}
+	return append(docs, consumerList.docs()...)
+}
+
+// consumerListRules returns the rules of what a query shows beside sums: the allocations of consumers, and by filters
+// where they are.
+func consumerListRules(values querystring.Values) []string {
+	parts := includedTexts(values)
+	for _, name := range []string{providerParam, inTreeParam, traitParam} {
+		if values.Has(name) {
+			return []string{policy.AllocationsList}
+		}
+	}
+	return rulesOfParts(parts)
+}
+
+// consumerQuery is a parsed query string of GET /consumers.
+type consumerQuery struct {
+	filter store.ConsumerFilter
+	page   store.ConsumerPage
+	paging page
+	fields selection
+}
+
+// parseConsumerList parses the parameters, which the schema has validated. Their order here is the order of errors.
+func parseConsumerList(values querystring.Values) (asked consumerQuery, err error) {
+	if err = checkOnce(values, consumerParamNames()...); err != nil {
+		return asked, err
+	}
+	if asked.filter, err = consumerFilter(values); err != nil {
+		return asked, err
+	}
+	parts, err := included(values, []string{partAllocations})
+	if err != nil {
+		return asked, err
+	}
+	asked.page.WithAllocations = slices.Contains(parts, partAllocations)
+	var absent []string
+	if !asked.page.WithAllocations {
+		absent = []string{partAllocations}
+	}
+	if asked.fields, err = selectFields[Consumer](values, consumerList, absent...); err != nil {
+		return asked, err
+	}
+	if asked.paging, err = consumerList.parse(values); err != nil {
+		return asked, err
+	}
+	asked.page.Limit, asked.page.Descending = asked.paging.Limit, asked.paging.Sort == byCreationDesc
+	if asked.paging.Search != "" {
+		asked.filter.Search = rangeOfPrefix(asked.paging.Search)
+	}
+	if asked.paging.After != nil {
+		var ok bool
+		if asked.page.From, ok = asked.place(*asked.paging.After); !ok {
+			return asked, invalidMarker.Of()
+		}
+	}
+	return asked, nil
+}
+
+// consumerFilter parses the filters.
+func consumerFilter(values querystring.Values) (filter store.ConsumerFilter, err error) {
+	if filter.UUIDs, err = uuidsOf(values, uuidParam, maxValues); err != nil {
+		return filter, err
+	}
+	if filter.Providers, err = uuidsOf(values, providerParam, maxValues); err != nil {
+		return filter, err
+	}
+	trees, err := uuidsOf(values, inTreeParam, 1)
+	if err != nil {
+		return filter, err
+	}
+	if trees != nil {
+		filter.InTree = &trees[0]
+	}
+	if filter.Classes, err = listOf(values, classParam, maxValues); err != nil {
+		return filter, err
+	}
+	for name, value := range map[string]**string{
+		projectParam: &filter.ProjectID, userParam: &filter.UserID, consumerTypeParam: &filter.Type, traitParam: &filter.Trait,
+	} {
+		if text, ok := values.First(name); ok {
+			*value = &text
+		}
+	}
+	for _, row := range []struct {
+		name  string
+		value **time.Time
+	}{
+		{createdBeforeParam, &filter.CreatedBefore}, {createdAfterParam, &filter.CreatedAfter},
+		{updatedBeforeParam, &filter.UpdatedBefore}, {updatedAfterParam, &filter.UpdatedAfter},
+	} {
+		if *row.value, err = timeOf(values, row.name); err != nil {
+			return filter, err
+		}
+	}
+	return filter, nil
+}
+
+// uuidForm is the standard form of a UUID; x is a digit.
+const uuidForm = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
+
+// rangeOfPrefix returns the UUIDs whose standard form begins with a text, in any case. The range is empty if there are
+// none.
+func rangeOfPrefix(text string) *store.UUIDRange {
+	nothing := &store.UUIDRange{Low: uuid.Max, High: uuid.Nil}
+	if len(text) > len(uuidForm) {
+		return nothing
+	}
+	for i := range len(text) {
+		isDigit := strings.IndexByte("0123456789abcdefABCDEF", text[i]) >= 0
+		if (uuidForm[i] == '-') != (text[i] == '-') || uuidForm[i] == 'x' && !isDigit {
+			return nothing
+		}
+	}
+	rest := uuidForm[len(text):]
+	low, lowErr := uuid.Parse(text + strings.ReplaceAll(rest, "x", "0"))
+	high, highErr := uuid.Parse(text + strings.ReplaceAll(rest, "x", "f"))
+	if lowErr != nil || highErr != nil {
+		return nothing
+	}
+	return &store.UUIDRange{Low: low, High: high}
+}

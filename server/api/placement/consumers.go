@@ -1,0 +1,165 @@
+package placement
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthd/berth/server/api/route"
+	"github.com/berthd/berth/server/data/store"
+	"github.com/berthd/berth/server/identity/policy"
+	"github.com/berthd/berth/server/wire/fault"
+	"github.com/berthd/berth/server/wire/jsonbody"
+	"github.com/berthd/berth/server/wire/uuidlike"
+)
+
+// Consumers is a page of consumers.
+type Consumers struct {
+	Consumers []selected[Consumer] `json:"consumers" doc:"The consumers of the page."`
+	Links     []Link               `json:"consumers_links,omitempty" nullable:"false" doc:"The link to the next page; missing on the last page. A page with a link can be short or empty."`
+	Total     *Total               `json:"total,omitempty" nullable:"false" doc:"Number of consumers that pass the filters, if the request has total=true."`
+}
+
+// Consumer is a consumer with what it has.
+type Consumer struct {
+	UUID           uuid.UUID                                    `json:"uuid" format:"uuid" doc:"The consumer." example:"1d5ecafe-0000-4000-8000-000000000001"`
+	ProjectID      string                                       `json:"project_id" doc:"Its project." example:"7c5b1b2e0d0e4a7d8a5b0f3f2f7f5a11"`
+	UserID         string                                       `json:"user_id" doc:"Its user." example:"0f2d6c5a9a6b4d0c8f0e6e8b7a3c1d22"`
+	Type           string                                       `json:"consumer_type" doc:"Its type; unknown for a consumer without one." example:"INSTANCE"`
+	Generation     int64                                        `json:"consumer_generation" doc:"Incremented by every write of its allocations." example:"1"`
+	CreatedAt      Moment                                       `json:"created_at" format:"date-time" doc:"Time of its first claim." example:"2026-11-22T14:11:00.123456Z"`
+	UpdatedAt      Moment                                       `json:"updated_at" format:"date-time" doc:"Time of its last claim." example:"2026-11-22T14:11:00.123456Z"`
+	Resources      amounts                                      `json:"resources" doc:"Sums of its allocations by resource class."`
+	ProviderCount  int                                          `json:"resource_provider_count" doc:"Number of providers of its allocations." example:"1"`
+	Allocations    jsonbody.Ordered[AllocationsOnNamedProvider] `json:"allocations,omitempty" nullable:"false" doc:"All its allocations by provider UUID."`
+	NodeAllocation *NodeAllocationName                          `json:"node_allocation,omitempty" nullable:"false" doc:"The allocation of the Bare Metal API that has claimed a node with this consumer; missing for all others."`
+}
+
+var consumerList = &pagedList{
+	Name: "consumers", Path: "/consumers", Format: "c1", Default: defaultPage, Sorts: []string{byCreation, byCreationDesc},
+	HasFields: true, HasSearch: true, HasTotal: true, SearchOrder: "uuids",
+}
+
+var consumerMissing = route.Fails(fault.NotFound, "consumer-missing", "There is no consumer with this UUID.",
+	"No consumer with uuid %s found", unknownUUID)
+
+func (o *operations) consumerOperations() []*route.Operation {
+	list := rulesOfQuery{rule: policy.ConsumersList, once: consumerParamNames(), project: projectParam, further: consumerListRules}
+	return []*route.Operation{{
+		ID: "consumer-list", Method: http.MethodGet, Path: "/consumers", Tag: tagConsumers, Rule: policy.ConsumersList,
+		Further: []string{policy.AllocationsList}, Authorize: list.authorize, ReadsQuery: true, Summary: "List consumers", Checks: reads,
+		Description: "Returns pages of consumers that pass all filters. `resource_provider`, `in_tree`, `resource_class` and `trait` hold " +
+			"for one and the same allocation. Unknown names match nothing. A page ends after 5,000 consumers that it has looked at: " +
+			"it can be short or empty and still have a link to the next one. Parameters must not be repeated. The policy rule has the " +
+			"target `project_id`; `include=allocations`, `resource_provider`, `in_tree` and `trait` also need the rule of `GET /allocations/{consumer_uuid}`.",
+		Fails: append(consumerList.failures(), unknownInclude, tooManyValues, invalidTime),
+		Variants: []route.Variant{route.From(berth14, o.consumerList,
+			route.Query(consumerListDocs), route.Example(showing(exampleConsumers)))},
+	}, {
+		ID: "consumer-show", Method: http.MethodGet, Path: "/consumers/{consumer_uuid}", Tag: tagConsumers, Rule: policy.ConsumersShow,
+		Summary: "Show a consumer", Checks: reads,
+		Description: "Returns a consumer with all its allocations. Unlike the allocations of a consumer, a consumer that does not exist is an error.",
+		Fails:       []route.Failure{consumerMissing},
+		Variants:    []route.Variant{route.From(berth14, o.consumerShow, route.Example(showing(exampleConsumer)))},
+	}}
+}
+
+func (o *operations) consumerList(ctx context.Context, _ *none) (*cached[Consumers], error) {
+	values, err := query(ctx, consumerListSchema)
+	if err != nil {
+		return nil, err
+	}
+	asked, err := parseConsumerList(values)
+	if err != nil {
+		return nil, err
+	}
+	found, next, err := o.store.ConsumerList(ctx, &asked.filter, &asked.page)
+	if err != nil {
+		return nil, err
+	}
+	consumers := Consumers{Consumers: make([]selected[Consumer], 0, len(found))}
+	for i := range found {
+		consumers.Consumers = append(consumers.Consumers, of(&asked.fields, consumerOf(&found[i])))
+	}
+	if next != nil {
+		consumers.Links = consumerList.next(ctx, values, &asked.paging, asked.position(next))
+	}
+	if asked.paging.Total {
+		count, exact, err := o.store.ConsumerCount(ctx, &asked.filter, maxTotal)
+		if err != nil {
+			return nil, err
+		}
+		consumers.Total = &Total{Count: count, Exact: exact}
+	}
+	return answer(ctx, consumers, now()), nil
+}
+
+func (o *operations) consumerShow(ctx context.Context, in *consumerPath) (*cached[Consumer], error) {
+	id, ok := uuidlike.Parse(in.Consumer)
+	if !ok {
+		return nil, consumerMissing.Of(in.Consumer)
+	}
+	found, err := o.store.ConsumerShow(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if found == nil {
+		return nil, consumerMissing.Of(in.Consumer)
+	}
+	return answer(ctx, consumerOf(found), &found.UpdatedAt), nil
+}
+
+// consumerOf returns a consumer as lists have it.
+func consumerOf(from *store.ConsumerRecord) Consumer {
+	consumer := Consumer{
+		UUID: from.UUID, ProjectID: from.ProjectID, UserID: from.UserID, Type: typeName(from.Type), Generation: from.Generation,
+		CreatedAt: Moment{from.CreatedAt}, UpdatedAt: Moment{from.UpdatedAt}, ProviderCount: from.ProviderCount,
+		Allocations: allocationsByProvider(from), NodeAllocation: nodeAllocationOf(from),
+	}
+	for _, sum := range from.Resources {
+		consumer.Resources = append(consumer.Resources, jsonbody.Entry[int64]{Key: sum.Class, Value: sum.Amount})
+	}
+	return consumer
+}
+
+// position returns the place of the next page as markers have it: a UUID in the order of UUIDs, else an id.
+func (a *consumerQuery) position(at *store.ConsumerPlace) string {
+	if a.paging.Search != "" {
+		return at.UUID.String()
+	}
+	return strconv.FormatInt(at.ID, 10)
+}
+
+// place is the inverse of position. It reports false for what position never returns.
+func (a *consumerQuery) place(position string) (*store.ConsumerPlace, bool) {
+	consumerPlace := &store.ConsumerPlace{}
+	var err error
+	if a.paging.Search != "" {
+		consumerPlace.UUID, err = uuid.Parse(position)
+		inRange := bytes.Compare(consumerPlace.UUID[:], a.filter.Search.Low[:]) >= 0 && bytes.Compare(consumerPlace.UUID[:], a.filter.Search.High[:]) <= 0
+		return consumerPlace, err == nil && inRange && a.position(consumerPlace) == position
+	}
+	consumerPlace.ID, err = strconv.ParseInt(position, 10, 64)
+	return consumerPlace, err == nil && consumerPlace.ID > 0 && a.position(consumerPlace) == position
+}
+
+// The examples of the documents.
+var (
+	exampleConsumer = consumerOf(&store.ConsumerRecord{
+		UUID: uuid.MustParse(exampleInstance), ProjectID: exampleProject, UserID: exampleUser, Type: &instanceType, Generation: 1,
+		CreatedAt: exampleMoment, UpdatedAt: exampleMoment, Resources: exampleWanted, ProviderCount: 1,
+		Allocations: []store.ConsumerAllocation{
+			{Provider: exampleHostID, Root: exampleHostID, ProviderName: hostRow.Name, ProviderGeneration: 4, Class: "VCPU", Used: 2, CreatedAt: exampleMoment},
+			{Provider: exampleHostID, Root: exampleHostID, ProviderName: hostRow.Name, ProviderGeneration: 4, Class: "MEMORY_MB", Used: 2048, CreatedAt: exampleMoment},
+		},
+	})
+	exampleConsumers = Consumers{
+		Consumers: []selected[Consumer]{of(&selection{}, exampleConsumer)},
+		Links:     []Link{{Rel: "next", Href: "/consumers?marker=" + consumerList.marker(byCreation, "3")}},
+	}
+	exampleMoment = time.Date(2026, time.November, 22, 14, 11, 0, 123456000, time.UTC)
+)

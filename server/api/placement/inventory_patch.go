@@ -1,0 +1,124 @@
+package placement
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berthd/berth/server/api/route"
+	"github.com/berthd/berth/server/data/store"
+	"github.com/berthd/berth/server/identity/policy"
+	"github.com/berthd/berth/server/wire/fault"
+	"github.com/berthd/berth/server/wire/jsonbody"
+)
+
+// PatchedInventory are the members of an inventory in a merge patch.
+type PatchedInventory struct {
+	Total           receivedInt    `json:"total,omitempty" format:"int32" minimum:"1" maximum:"2147483647" doc:"Total amount of the resource class on this provider. Required for a class that the provider does not have." example:"64"`
+	Reserved        receivedInt    `json:"reserved,omitempty" format:"int32" minimum:"0" maximum:"2147483647" doc:"Amount that consumers cannot allocate. Null: 0." example:"2"`
+	MinUnit         receivedInt    `json:"min_unit,omitempty" format:"int32" minimum:"1" maximum:"2147483647" doc:"Minimum amount of an allocation. Null: 1." example:"1"`
+	MaxUnit         receivedInt    `json:"max_unit,omitempty" format:"int32" minimum:"1" maximum:"2147483647" doc:"Maximum amount of an allocation. Null: no limit." example:"32"`
+	StepSize        receivedInt    `json:"step_size,omitempty" format:"int32" minimum:"1" maximum:"2147483647" doc:"The amount of an allocation is a multiple of this value. Null: 1." example:"1"`
+	AllocationRatio receivedNumber `json:"allocation_ratio,omitempty" maximum:"3.40282e+38" doc:"Overcommit factor: capacity = (total − reserved) × allocation_ratio. Null: 1.0." example:"4"`
+	Generation      ignored        `json:"resource_provider_generation,omitempty" doc:"Ignored."`
+}
+
+// patchedByClass maps resource classes to merge patches of inventories.
+type patchedByClass struct {
+	jsonbody.Ordered[orNull[PatchedInventory]]
+}
+
+// Schema implements huma.SchemaProvider.
+func (patchedByClass) Schema(r huma.Registry) *huma.Schema {
+	return jsonbody.MapSchema(orNull[PatchedInventory]{}.Schema(r), classPattern, 0)
+}
+
+// InventoriesPatch is the merge patch of a provider's inventories.
+type InventoriesPatch struct {
+	Inventories patchedByClass `json:"inventories" doc:"Inventories by resource class; null removes the class."`
+	Generation  *jsonbody.Int  `json:"resource_provider_generation,omitempty" nullable:"false" doc:"The provider generation that the client read. Default: not compared." example:"4"`
+}
+
+var (
+	inventoryTotalMissing = route.Failure{
+		Name: "total-missing", When: "A class that the provider does not have has no `total`, or the total of a class is null.",
+		Fault: route.InvalidBody.Of("'total' is a required property"),
+	}
+	inventoryPatchFailures = with(inventoryFailures("update"),
+		providerNotFound, staleProviderNow, inventoryTotalMissing, inventoryClassUnknown, inventoryInUseForUpdate)
+)
+
+// inventoryPatchOperation returns the row of the table.
+func (o *operations) inventoryPatchOperation(path string, example route.Doc) *route.Operation {
+	body := route.Body[providerPath]{LookFirst: o.exists, Example: map[string]any{
+		"inventories": map[string]any{"VCPU": map[string]any{"allocation_ratio": 4}, "DISK_GB": nil},
+	}}
+	return &route.Operation{
+		ID: "inventory-patch", Method: http.MethodPatch, Path: path, Tag: tagInventories, Rule: policy.InventoriesUpdate,
+		Summary: "Change some of a provider's inventories", Checks: patches, Fails: inventoryPatchFailures,
+		Description: "A JSON merge patch (RFC 7396). A class that the provider has keeps the members that are not sent. " +
+			"A patch that changes nothing does not increment the generation.",
+		Variants: []route.Variant{route.Write(berth13, body, o.inventoryPatch, example)},
+	}
+}
+
+// members returns the members that were sent.
+func (p *PatchedInventory) members() map[string]*float64 {
+	numbers := map[string]*float64{}
+	for name, sent := range map[string]receivedInt{
+		"total": p.Total, "reserved": p.Reserved, "min_unit": p.MinUnit, "max_unit": p.MaxUnit, "step_size": p.StepSize,
+	} {
+		if !sent.isSent {
+			continue
+		}
+		numbers[name] = nil
+		if sent.value != nil {
+			value := float64(*sent.value) // exact: the schema limits it to 32 bits
+			numbers[name] = &value
+		}
+	}
+	if ratio := p.AllocationRatio; ratio.isSent {
+		numbers["allocation_ratio"] = nil
+		if ratio.value != nil {
+			value := max(*ratio.value, leastRatio)
+			numbers["allocation_ratio"] = &value
+		}
+	}
+	return numbers
+}
+
+// toStore converts the patch in the order of the request.
+func (p patchedByClass) toStore() (patch store.InventoryPatch) {
+	for _, entry := range p.Ordered {
+		if entry.Value.value == nil {
+			patch.Removed = append(patch.Removed, entry.Key)
+			continue
+		}
+		patch.Changed = append(patch.Changed, store.InventoryMembers{Class: entry.Key, Members: entry.Value.value.members()})
+	}
+	return patch
+}
+
+func (o *operations) inventoryPatch(ctx context.Context, in *providerPath, body *InventoriesPatch) (*cached[Inventories], error) {
+	sent := generationOf(body.Generation)
+	after, err := o.store.InventoryPatch(ctx, in.id(), sent, body.Inventories.toStore(), minCapacity(ctx))
+	recordProvider(ctx, in.id(), sent, &after.Generation, err)
+	if err != nil {
+		return nil, inventoryFaults(ctx, in.UUID, "update").With(route.RuleFaults{
+			store.ProviderGenerationConflict: providerConflict(in.UUID),
+			store.InventoryTotalMissing:      func(store.Values) *fault.Error { return inventoryTotalMissing.Fault },
+			store.ClassNotFound: func(values store.Values) *fault.Error {
+				return inventoryClassUnknown.Of(in.UUID, values.Class)
+			},
+			store.InventoryInUse: func(values store.Values) *fault.Error {
+				return inventoryInUseForUpdate.Of(values.Class, in.UUID)
+			},
+		}).Translate(err)
+	}
+	modified := now()
+	if len(after.Records) == 0 {
+		modified = nil
+	}
+	return answer(ctx, allShown(after.Generation, after.Records), modified), nil
+}

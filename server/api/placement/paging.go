@@ -1,0 +1,224 @@
+package placement
+
+import (
+	"context"
+	"encoding/base64"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berthd/berth/server/api/route"
+	"github.com/berthd/berth/server/wire/fault"
+	"github.com/berthd/berth/server/wire/querystring"
+)
+
+// Parameters that lists of berth 1.4 share (docs/contract/berth/reading.md#paging). limitParam, sortParam and markerParam
+// are theirs too.
+const (
+	fieldsParam  = "fields"
+	searchParam  = "q"
+	totalParam   = "total"
+	includeParam = "include"
+
+	byCreation     = "created_at"
+	byCreationDesc = "-created_at"
+	byName         = "name"
+
+	maxPage   = 1000
+	maxSearch = 200
+	// maxTotal is the maximum number of items that total looks at.
+	maxTotal = 10_000
+	// maxNameMarker is the maximum length of a marker that contains a name: 200 characters of 4 bytes, in base64.
+	maxNameMarker = 1100
+)
+
+// pagedList describes the paging of a list: which of the parameters it has.
+type pagedList struct {
+	// Name is the member of the response with the items, such as "consumers"; Path is the path of its links.
+	Name, Path string
+	// Format begins its markers: the list and the version of their format, such as "c1".
+	Format string
+	// Default is the limit of a request without one; 0: none.
+	Default int
+	// Sorts are the possible values of sort, the default first; nil: there is no such parameter.
+	Sorts []string
+	// HasFields, HasSearch and HasTotal tell whether it has fields, q and total.
+	HasFields, HasSearch, HasTotal bool
+	// SearchOrder is the order of the results of q, for the error of another sort: "names" or "uuids". SearchSort is the
+	// only value of sort beside it; empty: none.
+	SearchOrder, SearchSort string
+}
+
+// page is a requested page.
+type page struct {
+	// Limit is the maximum number of items; 0: no limit.
+	Limit int
+	// Sort is the order; empty: that of Search.
+	Sort string
+	// Search is q; empty: it is missing.
+	Search string
+	// After is the position after which the page begins, as the list has written it into a marker; nil: the beginning.
+	After *string
+	Total bool
+}
+
+// Total is the number of items that match the filters of a list, among the first maxTotal ones.
+type Total struct {
+	Count int  `json:"count" doc:"Number of matching items among the first 10,000 that counting looks at." example:"4210"`
+	Exact bool `json:"exact" doc:"Whether it has looked at all: else there are at least so many."`
+}
+
+var (
+	searchSort = route.Fails(fault.Invalid, "search-and-sort", "`sort` contradicts the order of `q`.",
+		"'q' comes in the order of %s: 'sort' %s.", "uuids", "cannot be sent with it").WithCode(fault.CodeWriteBadValue)
+	unknownFields = route.Fails(fault.Invalid, "unknown-field", "`fields` has a name that is not a member of the items.",
+		"'fields' names %s, which %s do not have. They have %s.", "color", "consumers", "consumer_generation, consumer_type").
+		WithCode(fault.CodeWriteBadValue)
+	unknownInclude = route.Fails(fault.Invalid, "unknown-part", "`include` has an unknown name.",
+		"'include' names %s; known are %s.", "color", "aggregates, inventories, traits, usages").WithCode(fault.CodeWriteBadValue)
+	tooManyValues = route.Fails(fault.Invalid, "too-many-values", "A parameter has too many values.",
+		"'%s' has %d values, at most %d are possible.", "uuid", maxValues+1, maxValues).WithCode(fault.CodeWriteBadValue)
+	invalidTime = route.Fails(fault.Invalid, "invalid-time", "A value is not a time with a zone (RFC 3339).",
+		"Invalid query string parameters: '%s' is not a 'date-time' with a zone, such as 2026-11-20T00:00:00Z.", "yesterday")
+
+	pagingFailures = []route.Failure{invalidQuery, queryRepeated, invalidMarker}
+)
+
+// failures returns the failures of the paging parameters.
+func (l *pagedList) failures() []route.Failure {
+	all := slices.Clone(pagingFailures)
+	if l.HasSearch {
+		all = append(all, searchSort)
+	}
+	if l.HasFields {
+		all = append(all, unknownFields)
+	}
+	return all
+}
+
+// params returns the schema of the paging parameters.
+func (l *pagedList) params() []querystring.Param {
+	params := []querystring.Param{
+		{Name: limitParam, Pattern: "^([1-9][0-9]{0,2}|1000)$"},
+		{Name: markerParam, MaxLength: l.maxMarker()},
+	}
+	if l.Sorts != nil {
+		params = append(params, querystring.Param{Name: sortParam, Enum: l.Sorts})
+	}
+	if l.HasFields {
+		params = append(params, querystring.Param{Name: fieldsParam})
+	}
+	if l.HasSearch {
+		params = append(params, querystring.Param{Name: searchParam, MinLength: 1, MaxLength: maxSearch})
+	}
+	if l.HasTotal {
+		params = append(params, querystring.Param{Name: totalParam, Enum: []string{"true"}})
+	}
+	return params
+}
+
+func (l *pagedList) maxMarker() int {
+	if slices.Contains(l.Sorts, byName) {
+		return maxNameMarker
+	}
+	return maxMarker
+}
+
+// docs describes the paging parameters.
+func (l *pagedList) docs() []*huma.Param {
+	longest, low, high, shortest, most := l.maxMarker(), 1.0, float64(maxPage), 1, maxSearch
+	limit := "Maximum number of items of a page. A page can be shorter and still have a link to the next one. Default: none, all items."
+	if l.Default > 0 {
+		limit = strings.Replace(limit, "none, all items", strconv.Itoa(l.Default), 1)
+	}
+	docs := []*huma.Param{
+		{Name: limitParam, In: "query", Description: limit, Schema: &huma.Schema{Type: huma.TypeInteger, Minimum: &low, Maximum: &high}, Example: 100},
+		{Name: markerParam, In: "query", Description: "Position after the page before, from its link. Do not construct it.",
+			Schema: &huma.Schema{Type: huma.TypeString, MaxLength: &longest}, Example: l.marker(byCreation, "3")},
+	}
+	if l.Sorts != nil {
+		sort := &huma.Schema{Type: huma.TypeString}
+		for _, value := range l.Sorts {
+			sort.Enum = append(sort.Enum, value)
+		}
+		docs = append(docs, &huma.Param{Name: sortParam, In: "query", Description: "Order of the items. Default: `" + l.Sorts[0] + "`.",
+			Schema: sort, Example: l.Sorts[len(l.Sorts)-1]})
+	}
+	if l.HasFields {
+		docs = append(docs, &huma.Param{Name: fieldsParam, In: "query", Schema: &huma.Schema{Type: huma.TypeString}, Example: "uuid",
+			Description: "Names of members, separated by commas: the items have only these, and `uuid`. Default: all."})
+	}
+	if l.HasSearch {
+		docs = append(docs, &huma.Param{Name: searchParam, In: "query", Schema: &huma.Schema{Type: huma.TypeString, MinLength: &shortest, MaxLength: &most},
+			Description: "Beginning of the UUIDs of the items, or of their names if they have names. The results are in the order of " + l.SearchOrder + ".", Example: "c0ffee00"})
+	}
+	if l.HasTotal {
+		docs = append(docs, &huma.Param{Name: totalParam, In: "query", Schema: &huma.Schema{Type: huma.TypeBoolean, Enum: []any{true}},
+			Description: "Adds the number of matching items. Counting looks at 10,000 items at most: if there are more, exact is false.", Example: true})
+	}
+	return docs
+}
+
+// parse reads the paging parameters, which the schema has validated.
+func (l *pagedList) parse(values querystring.Values) (result page, err error) {
+	result.Limit = l.Default
+	if text, ok := values.First(limitParam); ok {
+		result.Limit, _ = strconv.Atoi(text)
+	}
+	result.Search, _ = values.First(searchParam)
+	result.Total = values.Has(totalParam)
+	sort, sorted := values.First(sortParam)
+	switch {
+	case result.Search != "" && sorted && sort != l.SearchSort:
+		only := "cannot be sent with it"
+		if l.SearchSort != "" {
+			only = "can only be '" + l.SearchSort + "'"
+		}
+		return result, searchSort.Of(l.SearchOrder, only)
+	case result.Search == "" && sorted:
+		result.Sort = sort
+	case result.Search == "" && l.Sorts != nil:
+		result.Sort = l.Sorts[0]
+	case result.Search == "":
+		result.Sort = byCreation
+	}
+	if text, ok := values.First(markerParam); ok {
+		after, ok := l.position(text, result.order())
+		if !ok {
+			return result, invalidMarker.Of()
+		}
+		result.After = &after
+	}
+	return result, nil
+}
+
+// order names the order of the page in markers.
+func (p *page) order() string {
+	if p.Search != "" {
+		return searchParam
+	}
+	return p.Sort
+}
+
+// marker returns the marker of the page after a position.
+func (l *pagedList) marker(order, position string) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(l.Format + ":" + order + ":" + position))
+}
+
+// position is the inverse of marker. It reports false for a marker of another list, version or order.
+func (l *pagedList) position(marker, order string) (string, bool) {
+	decoded, err := base64.RawURLEncoding.DecodeString(marker)
+	if err != nil || base64.RawURLEncoding.EncodeToString(decoded) != marker { // the decoder ignores line breaks and last bits
+		return "", false
+	}
+	return strings.CutPrefix(string(decoded), l.Format+":"+order+":")
+}
+
+// next returns the link to the page after a position, with all other parameters of the request.
+func (l *pagedList) next(ctx context.Context, values querystring.Values, p *page, position string) []Link {
+	following := querystring.Of(slices.Concat(values.Without(markerParam).Pairs(),
+		[]querystring.Pair{{Name: markerParam, Value: l.marker(p.order(), position)}})...)
+	return []Link{{Rel: "next", Href: href(ctx, l.Path+"?"+following.Encode())}}
+}
