@@ -3,58 +3,17 @@ package baremetal
 import (
 	"context"
 	"errors"
-	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/berthd/berth/server/api/route"
 	"github.com/berthd/berth/server/wire/fault"
-	"github.com/berthd/berth/server/wire/microversion"
 	"github.com/berthd/berth/server/wire/querystring"
 	"github.com/berthd/berth/server/wire/request"
 )
 
-// argument is an argument of a query string.
-type argument struct {
-	Name string
-	// Since is the first microversion that has it.
-	Since microversion.Version
-	Doc   string
-	// Flag marks a boolean argument, Number a numeric one.
-	Flag, Number bool
-	Example      any
-}
-
-// query declares the arguments of an operation. The documents contain them. A request with any other argument is
-// rejected before the operation is called.
-func query(lists ...[]argument) route.Doc {
-	all := slices.Concat(lists...)
-	return route.Query(func(at microversion.Version) []*huma.Param {
-		var params []*huma.Param
-		for _, argument := range all {
-			if argument.Since <= at {
-				params = append(params, argument.param())
-			}
-		}
-		return params
-	})
-}
-
-func (a argument) param() *huma.Param {
-	schema := &huma.Schema{Type: huma.TypeString}
-	switch {
-	case a.Flag:
-		schema.Type = huma.TypeBoolean
-	case a.Number:
-		schema.Type = huma.TypeInteger
-	}
-	return &huma.Param{Name: a.Name, In: "query", Description: a.Doc, Schema: schema, Example: a.Example}
-}
-
 // fieldsArguments select members of a representation.
-var fieldsArguments = []argument{{
+var fieldsArguments = route.Params{{
 	Name: "fields", Since: v(8), Doc: "Members to return, separated by commas. Links are always returned.", Example: "uuid",
 }}
 

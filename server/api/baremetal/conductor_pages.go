@@ -5,14 +5,15 @@ import (
 	"context"
 	"slices"
 
+	"github.com/berthd/berth/server/api/route"
 	"github.com/berthd/berth/server/data/store"
 )
 
 // conductorFields are the fieldsArguments of conductors, which have no UUID.
-var conductorFields = []argument{{Name: "fields", Since: v(8), Doc: fieldsArguments[0].Doc, Example: "hostname,alive"}}
+var conductorFields = route.Params{{Name: "fields", Since: v(8), Doc: fieldsArguments[0].Doc, Example: "hostname,alive"}}
 
 // conductorPageArguments are the arguments of lists; the marker is a host name, because names identify conductors.
-var conductorPageArguments = []argument{
+var conductorPageArguments = route.Params{
 	pageArguments[0],
 	{Name: "marker", Since: v(1), Doc: "The last host name of the previous page.", Example: "berth-1"},
 	{Name: "sort_key", Since: v(1), Doc: "Sort key: hostname, conductor_group, created_at or updated_at. Default: hostname.", Example: "hostname"},

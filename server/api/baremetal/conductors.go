@@ -52,7 +52,7 @@ func (o *operations) conductorOperations() []*route.Operation {
 		Summary: "List conductors", Checks: only,
 		Fails: []route.Failure{{Name: "unknown-marker", When: "The marker is not the name of a conductor.",
 			Fault: noConductor("berth-9")}},
-		Variants: []route.Variant{route.From(v(49), o.conductorList, query(conductorFields, detailArgument, conductorPageArguments),
+		Variants: []route.Variant{route.From(v(49), o.conductorList, route.QueryOf(conductorFields, detailArgument, conductorPageArguments),
 			route.Example(func(ctx context.Context) any {
 				return o.conductorsOf(ctx, conductorShape.only(ctx, conductorBrief...), []store.Conductor{exampleConductor})
 			}))},
@@ -61,7 +61,7 @@ func (o *operations) conductorOperations() []*route.Operation {
 		Summary: "Show a conductor", Checks: only,
 		Fails: []route.Failure{{Name: "conductor-not-found", When: "The conductor does not exist.",
 			Fault: noConductor("berth-9")}},
-		Variants: []route.Variant{route.From(v(49), o.conductorShow, query(conductorFields), route.Example(func(ctx context.Context) any {
+		Variants: []route.Variant{route.From(v(49), o.conductorShow, route.QueryOf(conductorFields), route.Example(func(ctx context.Context) any {
 			return o.conductorOf(ctx, conductorShape.all(ctx), &exampleConductor)
 		}))},
 	}}

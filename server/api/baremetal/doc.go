@@ -17,7 +17,7 @@
 //		ID: "node-show", Method: http.MethodGet, Path: "/v1/nodes/{node}", Tag: tagNodes,
 //		Rule: policy.NodesShow, Summary: "Show a node", Checks: only,
 //		Fails: []route.Failure{{Name: "node-not-found", When: "The node does not exist.", Fault: noNode("rack-7")}},
-//		Variants: []route.Variant{route.From(v(1), o.nodeShow, query(fieldsArguments), route.Example(…))},
+//		Variants: []route.Variant{route.From(v(1), o.nodeShow, route.QueryOf(fieldsArguments), route.Example(…))},
 //	}
 //
 // Checks is `only` if the first variant is later than 1.1 (below it: 404, or 405 with
@@ -27,7 +27,7 @@
 //
 //   - Path variables are an input struct with `path:"node"`; read them by ident,
 //     which returns an error for text that is neither a UUID nor a name.
-//   - Arguments of the query are declared by query(argument{Name: …, Since: …}, …).
+//   - Arguments of the query are declared by route.QueryOf(route.Params{{Name: …, Since: …}}).
 //     Others are rejected before the operation is called. Read them with arguments(ctx),
 //     and flags with its flag. A list adds pageArguments and reads them with pageOf.
 //   - A representation is a struct with a field for each member that any version

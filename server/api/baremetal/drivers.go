@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"github.com/berthd/berth/server/api/route"
 	"github.com/berthd/berth/server/data/store"
 	"github.com/berthd/berth/server/identity/policy"
@@ -46,11 +48,11 @@ func noDriver(sent string) *fault.Error {
 }
 
 func (o *operations) driverOperations() []*route.Operation {
-	filter := []argument{
+	filter := route.Params{
 		{Name: "type", Since: v(30), Doc: "`dynamic` or `classic`. No driver is classic.", Example: driverType},
-		{Name: "detail", Since: v(30), Flag: true, Doc: "Whether to include the interfaces of drivers. Cannot be combined with `fields`.", Example: true},
+		{Name: "detail", Since: v(30), Type: huma.TypeBoolean, Doc: "Whether to include the interfaces of drivers. Cannot be combined with `fields`.", Example: true},
 	}
-	fields := []argument{{Name: "fields", Since: v(77), Doc: fieldsArguments[0].Doc, Example: "name"}}
+	fields := route.Params{{Name: "fields", Since: v(77), Doc: fieldsArguments[0].Doc, Example: "name"}}
 	unknown := []route.Failure{{Name: "driver-not-found", When: "No conductor that is alive has the driver.",
 		Fault: noDriver("none")}}
 	return []*route.Operation{{
@@ -58,13 +60,13 @@ func (o *operations) driverOperations() []*route.Operation {
 		Summary: "List drivers", Description: "Lists the drivers of conductors that are alive.",
 		Fails: []route.Failure{{Name: "invalid-driver-type", When: "The type is unknown.",
 			Fault: badDriverType("none"), Since: v(30)}},
-		Variants: []route.Variant{route.From(v(1), o.driverList, query(filter, fields), route.Example(func(ctx context.Context) any {
+		Variants: []route.Variant{route.From(v(1), o.driverList, route.QueryOf(filter, fields), route.Example(func(ctx context.Context) any {
 			return driversOf(ctx, driverShape.only(ctx, driverBrief...), []driver{exampleDriver})
 		}))},
 	}, {
 		ID: "driver-show", Method: http.MethodGet, Path: "/v1/drivers/{driver}", Tag: tagDrivers, Rule: policy.DriversShow,
 		Summary: "Show a driver", Fails: unknown,
-		Variants: []route.Variant{route.From(v(1), o.driverShow, query(fields), route.Example(func(ctx context.Context) any {
+		Variants: []route.Variant{route.From(v(1), o.driverShow, route.QueryOf(fields), route.Example(func(ctx context.Context) any {
 			return driverOf(ctx, driverShape.all(ctx), exampleDriver)
 		}))},
 	}, {

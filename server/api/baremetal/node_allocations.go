@@ -30,7 +30,7 @@ const (
 )
 
 // allocationFilters are the filters of node allocations.
-var allocationFilters = []argument{
+var allocationFilters = route.Params{
 	{Name: "state", Since: v(52), Doc: "Allocations in this state.", Example: "active"},
 	{Name: "resource_class", Since: v(52), Doc: "Allocations of this resource class.", Example: "gold"},
 	{Name: "node", Since: v(52), Doc: "The allocation of this node (UUID or name).", Example: "rack-7"},
@@ -59,13 +59,13 @@ func (o *operations) nodeAllocationOperations() []*route.Operation {
 			{Name: "unknown-field", When: "A field does not exist.", Fault: unknownFields("foo")},
 		},
 		Variants: []route.Variant{route.From(v(52), o.nodeAllocationList,
-			query(allocationFilters, fieldsArguments, pageArguments), route.Example(exampleAllocations))},
+			route.QueryOf(allocationFilters, fieldsArguments, pageArguments), route.Example(exampleAllocations))},
 	}, creation, {
 		ID: "node-allocation-show", Method: http.MethodGet, Path: allocationOnePath, Tag: tagAllocations,
 		Rule: policy.NodeAllocationsShow, Authorize: o.onAllocation(policy.NodeAllocationsShow), Checks: only, Summary: "Show an allocation",
 		Fails: []route.Failure{{Name: "allocation-not-found", When: "The allocation does not exist.",
 			Fault: noAllocation("web-1")}},
-		Variants: []route.Variant{route.From(v(52), o.nodeAllocationShow, query(fieldsArguments),
+		Variants: []route.Variant{route.From(v(52), o.nodeAllocationShow, route.QueryOf(fieldsArguments),
 			route.Example(exampleAllocation(exampleActive)))},
 	}, {
 		ID: "node-allocation-update", Method: http.MethodPatch, Path: allocationOnePath, Tag: tagAllocations,
@@ -90,7 +90,7 @@ func (o *operations) nodeAllocationOperations() []*route.Operation {
 	}, {
 		ID: "allocation-of-node-show", Method: http.MethodGet, Path: allocationNodePath, Tag: tagAllocations,
 		Rule: policy.NodeAllocationsShow, Authorize: o.onAllocationOfNode(policy.NodeAllocationsShow), Checks: only, Summary: "Show a node's allocation", Fails: nodeWithoutAllocation,
-		Variants: []route.Variant{route.From(v(52), o.allocationOfNodeShow, query(fieldsArguments),
+		Variants: []route.Variant{route.From(v(52), o.allocationOfNodeShow, route.QueryOf(fieldsArguments),
 			route.Example(exampleAllocation(exampleActive)))},
 	}, {
 		ID: "allocation-of-node-delete", Method: http.MethodDelete, Path: allocationNodePath, Tag: tagAllocations,

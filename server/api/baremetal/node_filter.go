@@ -6,18 +6,20 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
+	"github.com/berthd/berth/server/api/route"
 	"github.com/berthd/berth/server/data/store"
 	"github.com/berthd/berth/server/wire/fault"
 	"github.com/berthd/berth/server/work/provision"
 )
 
 // nodeArguments are the filters of nodes.
-var nodeArguments = []argument{
+var nodeArguments = route.Params{
 	{Name: "instance_uuid", Since: v(1), Doc: "The node with this instance UUID.", Example: "c0ffee00-5ca1-4b1e-8000-000000000009"},
-	{Name: "associated", Since: v(1), Flag: true, Doc: "`true`: nodes with an `instance_uuid`; `false`: nodes without.", Example: false},
-	{Name: "maintenance", Since: v(1), Flag: true, Doc: "`true`: nodes in maintenance; `false`: all others.", Example: false},
+	{Name: "associated", Since: v(1), Type: huma.TypeBoolean, Doc: "`true`: nodes with an `instance_uuid`; `false`: nodes without.", Example: false},
+	{Name: "maintenance", Since: v(1), Type: huma.TypeBoolean, Doc: "`true`: nodes in maintenance; `false`: all others.", Example: false},
 	{Name: "chassis_uuid", Since: v(1), Doc: "Nodes in this chassis. Berth has no chassis, so the list is empty.", Example: "c0ffee00-5ca1-4b1e-8000-00000000000c"},
 	{Name: "provision_state", Since: v(9), Doc: "Nodes in this provision state.", Example: provision.Available},
 	{Name: "driver", Since: v(16), Doc: "Nodes with this driver.", Example: "fake-hardware"},
@@ -27,15 +29,15 @@ var nodeArguments = []argument{
 	{Name: "conductor", Since: v(49), Doc: "Nodes that this conductor has reserved.", Example: "berth-1"},
 	{Name: "owner", Since: v(50), Doc: "Nodes of this owner.", Example: "compute-team"},
 	{Name: "description_contains", Since: v(51), Doc: "Nodes whose description contains this text.", Example: "window"},
-	{Name: "retired", Since: v(61), Flag: true, Doc: "`true`: retired nodes; `false`: all others.", Example: false},
+	{Name: "retired", Since: v(61), Type: huma.TypeBoolean, Doc: "`true`: retired nodes; `false`: all others.", Example: false},
 	{Name: "lessee", Since: v(65), Doc: "Nodes of this lessee.", Example: "web-team"},
 	{Name: "shard", Since: v(82), Doc: "Nodes in one of these shards, separated by commas.", Example: "a,b"},
-	{Name: "sharded", Since: v(82), Flag: true, Doc: "`true`: nodes with a shard; `false`: nodes without.", Example: true},
+	{Name: "sharded", Since: v(82), Type: huma.TypeBoolean, Doc: "`true`: nodes with a shard; `false`: nodes without.", Example: true},
 }
 
 // detailArgument makes a list return all members.
-var detailArgument = []argument{{
-	Name: "detail", Since: v(43), Flag: true, Doc: "Whether to return all members. Cannot be combined with `fields`.", Example: true,
+var detailArgument = route.Params{{
+	Name: "detail", Since: v(43), Type: huma.TypeBoolean, Doc: "Whether to return all members. Cannot be combined with `fields`.", Example: true,
 }}
 
 func badState(sent string) *fault.Error {

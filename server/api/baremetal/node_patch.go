@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"github.com/berthd/berth/server/api/route"
 	"github.com/berthd/berth/server/data/store"
 	"github.com/berthd/berth/server/identity/policy"
@@ -25,14 +27,14 @@ func (o *operations) nodePatchOperations() []*route.Operation {
 			"it need not have been set before.\n\n" +
 			"Members that can be changed: " + strings.Join(nodeMemberNames(), ", ") + ".\n\n" +
 			"Removing `instance_uuid` from a node with an allocation deletes the allocation.",
-		Variants: []route.Variant{route.Write(v(1), route.Body[nodePath]{Example: example}, o.nodeUpdate, query(resetArgument), nodeExample)},
+		Variants: []route.Variant{route.Write(v(1), route.Body[nodePath]{Example: example}, o.nodeUpdate, route.QueryOf(resetArgument), nodeExample)},
 	}}
 }
 
 const resetInterfaces = "reset_interfaces"
 
-var resetArgument = []argument{{
-	Name: resetInterfaces, Since: v(45), Flag: true, Example: true,
+var resetArgument = route.Params{{
+	Name: resetInterfaces, Since: v(45), Type: huma.TypeBoolean, Example: true,
 	Doc: "Whether interfaces that the patch does not name are reset to the defaults of the new driver. Only valid if the patch changes the driver.",
 }}
 

@@ -41,13 +41,13 @@ func (o *operations) nodeValidateOperation() *route.Operation {
 
 // nodeValidateAnyOperation returns the operation with the node as an argument, which some clients still use.
 func (o *operations) nodeValidateAnyOperation() *route.Operation {
-	node := []argument{{Name: "node", Since: v(1), Doc: "The node.", Example: "rack-7"}}
+	node := route.Params{{Name: "node", Since: v(1), Doc: "The node.", Example: "rack-7"}}
 	return &route.Operation{
 		ID: "node-validate-any", Method: http.MethodGet, Path: nodeAll + "/validate", Tag: tagNodes, Rule: policy.NodesValidate, Authorize: o.onNodeOfQuery,
 		Summary: "Validate the driver settings of the node in an argument",
 		Fails: []route.Failure{{Name: "node-missing", When: "The query names no node.",
 			Fault: errNoNodeNamed}, noNodeFails, driverNotHere},
-		Variants: []route.Variant{route.From(v(1), o.nodeValidateAny, query(node), validationExample)},
+		Variants: []route.Variant{route.From(v(1), o.nodeValidateAny, route.QueryOf(node), validationExample)},
 	}
 }
 

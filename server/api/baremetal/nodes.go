@@ -91,7 +91,7 @@ func (o *operations) nodeOperations() []*route.Operation {
 		Summary: "List nodes", Fails: wrongFilter,
 		Description: "Returns the main members unless `detail` or `fields` selects others.",
 		Variants: []route.Variant{route.From(v(1), o.nodeList,
-			query(nodeArguments, fieldsArguments, detailArgument, pageArguments), nodesExample(nodeBrief...))},
+			route.QueryOf(nodeArguments, fieldsArguments, detailArgument, pageArguments), nodesExample(nodeBrief...))},
 	}, {
 		ID: "node-create", Method: http.MethodPost, Path: nodeAll, Tag: tagNodes, Rule: policy.NodesCreate, Authorize: onOwn(policy.NodesCreate, policy.NodesCreateOwn),
 		Body:    route.BodyLongTexts,
@@ -103,11 +103,11 @@ func (o *operations) nodeOperations() []*route.Operation {
 	}, {
 		ID: "node-detail", Method: http.MethodGet, Path: nodeAll + "/detail", Tag: tagNodes, Rule: policy.NodesList, Authorize: onOwn(policy.NodesList, policy.NodesListOwn),
 		Summary: "List nodes with all their members", Fails: wrongFilter,
-		Variants: []route.Variant{route.From(v(1), o.nodeDetail, query(nodeArguments, pageArguments), nodesExample())},
+		Variants: []route.Variant{route.From(v(1), o.nodeDetail, route.QueryOf(nodeArguments, pageArguments), nodesExample())},
 	}, o.nodeValidateAnyOperation(), {
 		ID: "node-show", Method: http.MethodGet, Path: nodeOne, Tag: tagNodes, Rule: policy.NodesShow, Authorize: o.onNode(policy.NodesShow),
 		Summary: "Show a node", Fails: single,
-		Variants: []route.Variant{route.From(v(1), o.nodeShow, query(fieldsArguments), nodeExample)},
+		Variants: []route.Variant{route.From(v(1), o.nodeShow, route.QueryOf(fieldsArguments), nodeExample)},
 	}}, o.nodePatchOperations(), []*route.Operation{{
 		ID: "node-delete", Method: http.MethodDelete, Path: nodeOne, Tag: tagNodes, Rule: policy.NodesDelete, Authorize: o.onNode(policy.NodesDelete, policy.NodesDeleteOwn),
 		Summary: "Delete a node", Fails: nodeDeleteFailures,

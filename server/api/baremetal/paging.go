@@ -7,6 +7,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berthd/berth/server/api/route"
 	"github.com/berthd/berth/server/data/store"
 	"github.com/berthd/berth/server/wire/fault"
 )
@@ -23,15 +26,15 @@ const (
 )
 
 // pageArguments are the arguments of all lists.
-var pageArguments = []argument{
-	{Name: "limit", Since: v(1), Number: true, Doc: "Maximum number of elements. Default and maximum: 1000.", Example: 100},
+var pageArguments = route.Params{
+	{Name: "limit", Since: v(1), Type: huma.TypeInteger, Doc: "Maximum number of elements. Default and maximum: 1000.", Example: 100},
 	{Name: "marker", Since: v(1), Doc: "The last UUID of the previous page.", Example: "c0ffee00-5ca1-4b1e-8000-000000000001"},
 	{Name: "sort_key", Since: v(1), Doc: "The member to sort by. Default: order of creation.", Example: "uuid"},
 	{Name: "sort_dir", Since: v(1), Doc: "`asc` or `desc`.", Example: ascending},
 }
 
 // portPageArguments are pageArguments with a port as the example of the marker.
-var portPageArguments = []argument{
+var portPageArguments = route.Params{
 	pageArguments[0],
 	{Name: "marker", Since: v(1), Doc: pageArguments[1].Doc, Example: "c0ffee00-5ca1-4b1e-8000-000000000011"},
 	pageArguments[2],

@@ -37,7 +37,7 @@ type PortCreate struct {
 	Smart     *flagOrText  `json:"is_smartnic,omitempty" since:"53" doc:"Whether the port is a Smart NIC."`
 }
 
-var portArguments = []argument{
+var portArguments = route.Params{
 	{Name: "node", Since: v(6), Doc: "Ports of this node (UUID or name).", Example: "rack-7"},
 	{Name: "node_uuid", Since: v(1), Doc: "Ports of this node (UUID).", Example: "c0ffee00-5ca1-4b1e-8000-000000000001"},
 	{Name: "address", Since: v(1), Doc: "The port with this MAC address.", Example: "52:54:00:0a:1b:2c"},
@@ -54,7 +54,7 @@ func (o *operations) portOperations() []*route.Operation {
 		ID: "port-list", Method: http.MethodGet, Path: portAll, Tag: tagPorts, Rule: policy.PortsList, Authorize: onOwn(policy.PortsList, policy.PortsListOwn),
 		Summary: "List ports", Description: "Returns the main members unless `detail` or `fields` selects others.", Fails: filtered,
 		Variants: []route.Variant{route.From(v(1), o.portList,
-			query(portArguments, fieldsArguments, detailArgument, portPageArguments), portsExample(portBrief...))},
+			route.QueryOf(portArguments, fieldsArguments, detailArgument, portPageArguments), portsExample(portBrief...))},
 	}, {
 		ID: "port-create", Method: http.MethodPost, Path: portAll, Tag: tagPorts, Rule: policy.PortsCreate, Authorize: onNewPort,
 		Summary: "Create a port", Checks: writes, Fails: portCreateFailures,
@@ -64,11 +64,11 @@ func (o *operations) portOperations() []*route.Operation {
 	}, {
 		ID: "port-detail", Method: http.MethodGet, Path: portAll + "/detail", Tag: tagPorts, Rule: policy.PortsList, Authorize: onOwn(policy.PortsList, policy.PortsListOwn),
 		Summary: "List ports with all their members", Fails: filtered,
-		Variants: []route.Variant{route.From(v(1), o.portDetail, query(portArguments, portPageArguments), portsExample())},
+		Variants: []route.Variant{route.From(v(1), o.portDetail, route.QueryOf(portArguments, portPageArguments), portsExample())},
 	}, {
 		ID: "port-show", Method: http.MethodGet, Path: portOne, Tag: tagPorts, Rule: policy.PortsShow, Authorize: o.onPort(policy.PortsShow),
 		Summary: "Show a port", Fails: []route.Failure{noPortFails},
-		Variants: []route.Variant{route.From(v(1), o.portShow, query(fieldsArguments), portExample)},
+		Variants: []route.Variant{route.From(v(1), o.portShow, route.QueryOf(fieldsArguments), portExample)},
 	}, {
 		ID: "port-update", Method: http.MethodPatch, Path: portOne, Tag: tagPorts, Rule: policy.PortsUpdate, Authorize: o.onPort(policy.PortsUpdate),
 		Summary: "Update a port", Checks: writes, Fails: append([]route.Failure{noPortFails}, portUpdateFailures...),
@@ -81,7 +81,7 @@ func (o *operations) portOperations() []*route.Operation {
 		ID: "node-port-list", Method: http.MethodGet, Path: nodeOne + "/ports", Tag: tagPorts, Rule: policy.PortsList, Authorize: o.onPortsOfNode,
 		Summary: "List a node's ports", Fails: []route.Failure{noNodeFails},
 		Variants: []route.Variant{route.From(v(1), o.nodePortList,
-			query(fieldsArguments, detailArgument, portPageArguments), portsExample(portBrief...))},
+			route.QueryOf(fieldsArguments, detailArgument, portPageArguments), portsExample(portBrief...))},
 	}}
 }
 

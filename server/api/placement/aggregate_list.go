@@ -12,7 +12,6 @@ import (
 	"github.com/berthd/berth/server/api/route"
 	"github.com/berthd/berth/server/data/store"
 	"github.com/berthd/berth/server/identity/policy"
-	"github.com/berthd/berth/server/wire/microversion"
 	"github.com/berthd/berth/server/wire/querystring"
 )
 
@@ -40,24 +39,14 @@ var (
 		Name: "aggregates", Path: "/aggregates", Format: "a1", Default: defaultPage,
 		Sorts: []string{byCreation, byCreationDesc}, HasFields: true,
 	}
-	aggregateRules = rulesOfQuery{
-		rule: policy.AggregatesList,
-		once: []string{aggregateUUIDParam, resourceProviderParam, limitParam, markerParam, sortParam, fieldsParam},
-	}
-	aggregateListSchema = querystring.MustSchema(append([]querystring.Param{
-		{Name: aggregateUUIDParam}, {Name: resourceProviderParam},
-	}, aggregatePaging.params()...)...)
+	aggregateParams = append(route.Params{
+		{Name: aggregateUUIDParam, Doc: "Only this aggregate, or those in `in:UUID,UUID`: at most 500.", Example: exampleGroup},
+		{Name: resourceProviderParam, Doc: "Only aggregates that this provider is in.",
+			Schema: &huma.Schema{Type: huma.TypeString, Format: "uuid"}, Example: exampleHost},
+	}, aggregatePaging.params()...)
+	aggregateRules  = rulesOfQuery{rule: policy.AggregatesList, once: aggregateParams.Once()}
+	aggregateSchema = aggregateParams.Schema(berth14)
 )
-
-func aggregateListDocs(microversion.Version) []*huma.Param {
-	text := func() *huma.Schema { return &huma.Schema{Type: huma.TypeString} }
-	return append([]*huma.Param{
-		{Name: aggregateUUIDParam, In: "query", Schema: text(), Example: exampleGroup,
-			Description: "Only this aggregate, or those in `in:UUID,UUID`: at most 500."},
-		{Name: resourceProviderParam, In: "query", Schema: &huma.Schema{Type: huma.TypeString, Format: "uuid"}, Example: exampleHost,
-			Description: "Only aggregates that this provider is in."},
-	}, aggregatePaging.docs()...)
-}
 
 func (o *operations) aggregateOperations() []*route.Operation {
 	return []*route.Operation{{
@@ -67,7 +56,7 @@ func (o *operations) aggregateOperations() []*route.Operation {
 		Description: "Returns pages of aggregates with the numbers of their providers. An aggregate stays in the list after its last " +
 			"provider has left it. `GET /resource_providers?member_of=` lists the members of an aggregate.",
 		Fails: slices.Concat(aggregatePaging.failures(), []route.Failure{tooManyValues}),
-		Variants: []route.Variant{route.From(berth14, o.aggregateList, route.Query(aggregateListDocs),
+		Variants: []route.Variant{route.From(berth14, o.aggregateList, route.QueryOf(aggregateParams),
 			route.Example(showing(exampleAggregateList())))},
 	}}
 }
@@ -79,7 +68,7 @@ func exampleAggregateList() AggregateList {
 }
 
 func (o *operations) aggregateList(ctx context.Context, _ *none) (*cached[AggregateList], error) {
-	values, err := query(ctx, aggregateListSchema)
+	values, err := query(ctx, aggregateSchema)
 	if err != nil {
 		return nil, err
 	}

@@ -1,78 +1,71 @@
 package placement
 
 import (
+	"strings"
+
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/berthd/berth/server/api/route"
 	"github.com/berthd/berth/server/wire/jsonbody"
 	"github.com/berthd/berth/server/wire/microversion"
 	"github.com/berthd/berth/server/wire/querystring"
 )
 
-// candidateParams lists the query parameters, with the microversion that introduces each one and the microversion that
-// allows repetition. Parameters of groups take a suffix from 1.25 on.
-var candidateParams = []struct {
-	since, repeats microversion.Version
-	param          querystring.Param
-	group          bool
-	doc            func(microversion.Version) string
-	schema         huma.Schema
-	example        any
-}{
-	{since: v(10), repeats: never, param: querystring.Param{Name: resourcesParam, Required: true}, group: true,
-		doc: candidateResourcesDoc, schema: textSchema, example: "VCPU:2,MEMORY_MB:2048"},
-	{since: v(17), repeats: v(39), param: querystring.Param{Name: requiredParam}, group: true,
-		doc: candidateRequiredDoc, schema: textSchema, example: "HW_CPU_X86_VMX,CUSTOM_GOLD"},
-	{since: v(21), repeats: v(24), param: querystring.Param{Name: memberOfParam}, group: true,
-		doc: candidateMemberOfDoc, schema: textSchema, example: "in:" + exampleGroup},
-	{since: v(31), repeats: never, param: querystring.Param{Name: inTreeParam}, group: true,
-		doc:    text("The providers are in the same tree as this one. Sharing providers of other trees are not used."),
-		schema: huma.Schema{Type: huma.TypeString, Format: "uuid"}, example: exampleHost},
-	{since: v(16), repeats: never, param: querystring.Param{Name: limitParam, Pattern: positivePattern, First: true},
-		doc:    text("Maximum number of candidates. The first of repeated values applies."),
-		schema: positiveSchema, example: 100},
-	{since: v(25), repeats: never, param: querystring.Param{Name: groupPolicyParam, Enum: []string{"none", "isolate"}},
-		doc: candidatePolicyDoc, schema: huma.Schema{Type: huma.TypeString, Enum: []any{"none", "isolate"}}, example: "isolate"},
-	{since: v(35), repeats: never, param: querystring.Param{Name: rootRequiredParam},
-		doc: text("Traits of the root of the tree; `!TRAIT` is a forbidden trait. " +
-			"`in:` is not supported, and the parameter must not be repeated."),
-		schema: textSchema, example: "CUSTOM_GOLD"},
-	{since: v(36), repeats: v(36), param: querystring.Param{Name: sameSubtreeParam},
-		doc: candidateSubtreeDoc, schema: textSchema, example: "_CPU,_NET"},
-	{since: berth11, repeats: berth11, param: querystring.Param{Name: rootMemberOfParam},
-		doc: text("The root of the tree is a member of this aggregate, or of any in `in:UUID,UUID`. `!UUID` and `!in:UUID,UUID` exclude. " +
-			"Other providers of the tree, and sharing providers, need not be members. All of repeated values apply."),
-		schema: textSchema, example: "in:" + exampleGroup},
-	{since: berth13, repeats: berth13, param: querystring.Param{Name: notInTreeParam},
-		doc: text("Up to 1,000 providers, separated by commas: the tree of a candidate has none of them. Sharing providers of such a tree still " +
-			"serve other trees. Providers that do not exist exclude nothing. All of repeated values apply."),
-		schema: textSchema, example: exampleHost},
-	{since: berth11, repeats: berth11, param: querystring.Param{Name: isolateParam},
-		doc: text("Suffixes of at least two groups, separated by commas: each of these groups is served by a different provider. " +
-			"Each of repeated values applies on its own. Excludes `group_policy=isolate`."),
-		schema: textSchema, example: "_NET1,_NET2"},
-	{since: berth11, repeats: berth11, param: querystring.Param{Name: canSplitParam},
-		doc: text("Resource classes of the group without a suffix, separated by commas. In a tree without a candidate, several providers " +
+// candidateParams are the query parameters. Those of groups (splitGroupParam) take a suffix from 1.25 on.
+var candidateParams = route.Params{
+	{Name: resourcesParam, Since: v(10), Check: querystring.Param{Required: true},
+		DocAt: candidateResourcesDoc, Example: "VCPU:2,MEMORY_MB:2048"},
+	{Name: requiredParam, Since: v(17), Repeats: v(39),
+		DocAt: candidateRequiredDoc, Example: "HW_CPU_X86_VMX,CUSTOM_GOLD"},
+	{Name: memberOfParam, Since: v(21), Repeats: v(24),
+		DocAt: candidateMemberOfDoc, Example: "in:" + exampleGroup},
+	{Name: inTreeParam, Since: v(31),
+		Doc:    "The providers are in the same tree as this one. Sharing providers of other trees are not used.",
+		Schema: &huma.Schema{Type: huma.TypeString, Format: "uuid"}, Example: exampleHost},
+	{Name: limitParam, Since: v(16), Check: querystring.Param{Pattern: positivePattern, First: true},
+		Doc:    "Maximum number of candidates. The first of repeated values applies.",
+		Schema: positiveSchema, Example: 100},
+	{Name: groupPolicyParam, Since: v(25), Check: querystring.Param{Enum: []string{"none", "isolate"}},
+		DocAt: candidatePolicyDoc, Example: "isolate"},
+	{Name: rootRequiredParam, Since: v(35),
+		Doc: "Traits of the root of the tree; `!TRAIT` is a forbidden trait. " +
+			"`in:` is not supported, and the parameter must not be repeated.",
+		Example: "CUSTOM_GOLD"},
+	{Name: sameSubtreeParam, Since: v(36), Repeats: v(36),
+		DocAt: candidateSubtreeDoc, Example: "_CPU,_NET"},
+	{Name: rootMemberOfParam, Since: berth11, Repeats: berth11,
+		Doc: "The root of the tree is a member of this aggregate, or of any in `in:UUID,UUID`. `!UUID` and `!in:UUID,UUID` exclude. " +
+			"Other providers of the tree, and sharing providers, need not be members. All of repeated values apply.",
+		Example: "in:" + exampleGroup},
+	{Name: notInTreeParam, Since: berth13, Repeats: berth13,
+		Doc: "Up to 1,000 providers, separated by commas: the tree of a candidate has none of them. Sharing providers of such a tree still " +
+			"serve other trees. Providers that do not exist exclude nothing. All of repeated values apply.",
+		Example: exampleHost},
+	{Name: isolateParam, Since: berth11, Repeats: berth11,
+		Doc: "Suffixes of at least two groups, separated by commas: each of these groups is served by a different provider. " +
+			"Each of repeated values applies on its own. Excludes `group_policy=isolate`.",
+		Example: "_NET1,_NET2"},
+	{Name: canSplitParam, Since: berth11, Repeats: berth11,
+		Doc: "Resource classes of the group without a suffix, separated by commas. In a tree without a candidate, several providers " +
 			"may supply the amount of each of these classes together. A tree with candidates has the same ones as without the parameter. " +
-			"All of repeated values apply."),
-		schema: textSchema, example: "VCPU,MEMORY_MB"},
-	{since: berth11, repeats: never, param: querystring.Param{Name: orderParam},
-		doc: text("Order of the trees. `id`: the order in which their roots were created. `pack:CLASS`: least free capacity of the class first. " +
+			"All of repeated values apply.",
+		Example: "VCPU,MEMORY_MB"},
+	{Name: orderParam, Since: berth11,
+		Doc: "Order of the trees. `id`: the order in which their roots were created. `pack:CLASS`: least free capacity of the class first. " +
 			"`spread:CLASS`: most first. `random`: a different order each time. All candidates of a tree come together. " +
-			"Default: the settings of the server. The parameter must not be repeated."),
-		schema: huma.Schema{Type: huma.TypeString, Pattern: "^(id|random|(pack|spread):.+)$"}, example: "pack:VCPU"},
-	{since: berth11, repeats: never, param: querystring.Param{Name: limitPerTreeParam, Pattern: positivePattern, Every: true},
-		doc:    text("Maximum number of candidates of each tree. The first of repeated values applies."),
-		schema: positiveSchema, example: 1},
-	{since: berth12, repeats: never, param: querystring.Param{Name: explainParam, Enum: []string{"empty", "always"}, First: true},
-		doc:    text("Adds an explanation to the response: `always`, or if there is no candidate (`empty`). The first of repeated values applies."),
-		schema: huma.Schema{Type: huma.TypeString, Enum: []any{"empty", "always"}}, example: "empty"},
+			"Default: the settings of the server. The parameter must not be repeated.",
+		Schema: &huma.Schema{Type: huma.TypeString, Pattern: "^(id|random|(pack|spread):.+)$"}, Example: "pack:VCPU"},
+	{Name: limitPerTreeParam, Since: berth11, Check: querystring.Param{Pattern: positivePattern, Every: true},
+		Doc:    "Maximum number of candidates of each tree. The first of repeated values applies.",
+		Schema: positiveSchema, Example: 1},
+	{Name: explainParam, Since: berth12, Check: querystring.Param{Enum: []string{"empty", "always"}, First: true},
+		Doc:     "Adds an explanation to the response: `always`, or if there is no candidate (`empty`). The first of repeated values applies.",
+		Example: "empty"},
 }
 
 const positivePattern = "^[1-9][0-9]*$"
 
-var positiveSchema = huma.Schema{Type: huma.TypeInteger, Minimum: new(1.0)}
-
-var textSchema = huma.Schema{Type: huma.TypeString}
+var positiveSchema = &huma.Schema{Type: huma.TypeInteger, Minimum: new(1.0)}
 
 func candidateResourcesDoc(at microversion.Version) string {
 	doc := "Requested amounts of resource classes. One provider supplies the whole amount of a class; "
@@ -139,44 +132,28 @@ func suffixPattern(at microversion.Version) string {
 }
 
 func candidateListSchema(at microversion.Version) *querystring.Schema {
-	var known []querystring.Param
-	suffix := suffixPattern(at)
-	for _, row := range candidateParams {
-		param := row.param
-		if row.group && suffix != "" {
-			param = querystring.Param{NamePattern: "^" + param.Name + "(" + suffix + ")?$"}
-		}
-		if row.since <= at {
-			known = append(known, param)
+	checks, suffix := candidateParams.Checks(at), suffixPattern(at)
+	for i, check := range checks {
+		if _, _, ofGroup := splitGroupParam(check.Name); ofGroup && suffix != "" {
+			checks[i] = querystring.Param{NamePattern: "^" + check.Name + "(" + suffix + ")?$"}
 		}
 	}
-	return querystring.MustSchema(known...)
+	return querystring.MustSchema(checks...)
 }
 
 func candidateListDocs(at microversion.Version) []*huma.Param {
-	var docs []*huma.Param
-	suffix, families := suffixPattern(at), ""
-	for _, row := range candidateParams {
-		if row.since > at {
-			continue
-		}
-		schema := row.schema
-		doc := &huma.Param{
-			Name: row.param.Name, In: "query", Required: row.param.Required && suffix == "",
-			Description: row.doc(at), Schema: &schema, Example: row.example,
-		}
-		if row.repeats <= at {
-			doc.Schema, doc.Example = &huma.Schema{Type: huma.TypeArray, Items: doc.Schema}, []any{row.example}
-		}
-		docs = append(docs, doc)
-		if row.group {
-			families += "|" + row.param.Name
+	docs, suffix := candidateParams.Docs(at), suffixPattern(at)
+	if suffix == "" {
+		return docs
+	}
+	var families []string
+	for _, doc := range docs {
+		doc.Required = false
+		if _, _, ofGroup := splitGroupParam(doc.Name); ofGroup {
+			families = append(families, doc.Name)
 		}
 	}
-	if suffix != "" {
-		docs = append(docs, candidateGroupsDoc(at, "^("+families[1:]+")"+suffix+"$"))
-	}
-	return docs
+	return append(docs, candidateGroupsDoc(at, "^("+strings.Join(families, "|")+")"+suffix+"$"))
 }
 
 // candidateGroupsDoc documents the parameters whose names end in a suffix. OpenAPI cannot name a family of parameters.

@@ -57,7 +57,7 @@ var candidateShapes = []struct {
 func (o *operations) candidateListVariants() []route.Variant {
 	versions := []microversion.Version{v(25), v(33)}
 	for _, row := range candidateParams {
-		versions = append(versions, row.since)
+		versions = append(versions, row.Since)
 	}
 	for _, row := range candidateShapes {
 		versions = append(versions, row.since)

@@ -71,12 +71,12 @@ type capacityResponse struct {
 func (o *operations) capacityOperations() []*route.Operation {
 	return []*route.Operation{{
 		ID: "capacity-show", Method: http.MethodGet, Path: "/capacity", Tag: tagCapacity,
-		Rule: policy.CapacityShow, Authorize: rulesOfQuery{rule: policy.CapacityShow, once: capacityOnce}.authorize,
+		Rule: policy.CapacityShow, Authorize: rulesOfQuery{rule: policy.CapacityShow, once: capacityParams.Once()}.authorize,
 		ReadsQuery: true, Summary: "Show sums of inventories", Checks: reads,
 		Description: "Returns sums of inventories and usages by resource class: of all providers, of those that filters select, " +
 			"of each of some aggregates, or of each tree in pages. Requests with equal parameters share a response, which can be 15 seconds old.",
 		Fails: capacityFailures,
-		Variants: []route.Variant{route.From(berth14, o.capacityShow, route.Query(capacityDocs),
+		Variants: []route.Variant{route.From(berth14, o.capacityShow, route.QueryOf(capacityParams),
 			route.Returns[CapacityList](), route.Example(showing(exampleCapacity)))},
 	}}
 }

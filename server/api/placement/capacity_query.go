@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/berthd/berth/server/api/route"
 	"github.com/berthd/berth/server/data/store"
 	"github.com/berthd/berth/server/wire/fault"
@@ -33,13 +31,20 @@ var (
 	// capacityTrees are the pages of group_by=tree.
 	capacityTrees = &pagedList{Name: "capacity", Path: "/capacity", Format: "t1", Default: 100}
 
-	// capacityOnce are the parameters that may not be repeated.
-	capacityOnce = []string{classParam, "in_tree", groupByParam, aggregateParam, unitParam, limitParam, markerParam}
-
-	capacitySchema = querystring.MustSchema(slices.Concat([]querystring.Param{
-		{Name: classParam}, {Name: "required"}, {Name: "member_of"}, {Name: "in_tree", UUID: true},
-		{Name: groupByParam, Enum: []string{byAggregate, byTree}}, {Name: aggregateParam}, {Name: unitParam},
-	}, capacityTrees.params())...)
+	capacityParams = slices.Concat(route.Params{
+		{Name: classParam, Doc: "Only this resource class, or those of `in:CLASS,CLASS`.", Example: "in:VCPU,MEMORY_MB"},
+		{Name: requiredParam, Repeats: berth14, Example: exampleTrait,
+			Doc: "The provider or the root of its tree has all these traits. `!TRAIT` is a forbidden trait. `in:TRAIT,TRAIT` requires any of the traits. All of repeated values apply."},
+		{Name: memberOfParam, Repeats: berth14, Example: exampleGroup,
+			Doc: "The provider or the root of its tree is a member of this aggregate, or of any in `in:UUID,UUID`. `!UUID` and `!in:UUID,UUID` exclude. All of repeated values apply."},
+		{Name: inTreeParam, Check: querystring.Param{UUID: true}, Doc: "The provider is in the same tree as this one.", Example: exampleHost},
+		{Name: groupByParam, Check: querystring.Param{Enum: []string{byAggregate, byTree}}, Example: byAggregate,
+			Doc: "Sums for each of the aggregates in `aggregate`, or for each tree, in pages of `limit` trees."},
+		{Name: aggregateParam, Example: exampleGroup,
+			Doc: "The aggregates of `group_by=aggregate`: one, or up to 200 in `in:UUID,UUID`. A provider counts for an aggregate of itself or of the root of its tree."},
+		{Name: unitParam, Doc: "Amounts of classes, whose allocations to count.", Example: "VCPU:8,MEMORY_MB:16384"},
+	}, capacityTrees.params())
+	capacitySchema = capacityParams.Schema(berth14)
 )
 
 var (
@@ -54,28 +59,9 @@ var (
 	}
 )
 
-func capacityDocs(microversion.Version) []*huma.Param {
-	text := &huma.Schema{Type: huma.TypeString}
-	list := &huma.Schema{Type: huma.TypeArray, Items: text}
-	return slices.Concat([]*huma.Param{
-		{Name: classParam, In: "query", Description: "Only this resource class, or those of `in:CLASS,CLASS`.", Schema: text, Example: "in:VCPU,MEMORY_MB"},
-		{Name: "required", In: "query", Schema: list, Example: []string{exampleTrait},
-			Description: "The provider or the root of its tree has all these traits. `!TRAIT` is a forbidden trait. `in:TRAIT,TRAIT` requires any of the traits. All of repeated values apply."},
-		{Name: "member_of", In: "query", Schema: list, Example: []string{exampleGroup},
-			Description: "The provider or the root of its tree is a member of this aggregate, or of any in `in:UUID,UUID`. `!UUID` and `!in:UUID,UUID` exclude. All of repeated values apply."},
-		{Name: "in_tree", In: "query", Description: "The provider is in the same tree as this one.",
-			Schema: &huma.Schema{Type: huma.TypeString, Format: "uuid"}, Example: exampleHost},
-		{Name: groupByParam, In: "query", Description: "Sums for each of the aggregates in `aggregate`, or for each tree, in pages of `limit` trees.",
-			Schema: &huma.Schema{Type: huma.TypeString, Enum: []any{byAggregate, byTree}}, Example: byAggregate},
-		{Name: aggregateParam, In: "query", Schema: text, Example: exampleGroup,
-			Description: "The aggregates of `group_by=aggregate`: one, or up to 200 in `in:UUID,UUID`. A provider counts for an aggregate of itself or of the root of its tree."},
-		{Name: unitParam, In: "query", Description: "Amounts of classes, whose allocations to count.", Schema: text, Example: "VCPU:8,MEMORY_MB:16384"},
-	}, capacityTrees.docs())
-}
-
 // capacityFilter parses the parameters. Their order here is the order of errors.
 func capacityFilter(values querystring.Values) (filter store.CapacityFilter, page page, err error) {
-	if err := checkOnce(values, capacityOnce...); err != nil {
+	if err := checkOnce(values, capacityParams.Once()...); err != nil {
 		return filter, page, err
 	}
 	if filter.Classes, err = listOf(values, classParam, maxValues); err != nil {

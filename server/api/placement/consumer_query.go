@@ -8,9 +8,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
+	"github.com/berthd/berth/server/api/route"
 	"github.com/berthd/berth/server/data/store"
 	"github.com/berthd/berth/server/identity/policy"
-	"github.com/berthd/berth/server/wire/microversion"
 	"github.com/berthd/berth/server/wire/querystring"
 )
 
@@ -29,65 +29,29 @@ const (
 	updatedAfterParam  = "updated_after"
 )
 
-// consumerParams are the filters of GET /consumers, and include.
-var consumerParams = []struct {
-	param   querystring.Param
-	doc     string
-	format  string
-	example string
-}{
-	{querystring.Param{Name: uuidParam}, "The consumer has this UUID, or one of up to 500 in `in:UUID,UUID`.", "", exampleInstance},
-	{querystring.Param{Name: projectParam, MinLength: 1, MaxLength: 255}, "The consumer is of this project. It is also the target of the policy rule.", "", exampleProject},
-	{querystring.Param{Name: userParam, MinLength: 1, MaxLength: 255}, "The consumer is of this user.", "", exampleUser},
-	{querystring.Param{Name: consumerTypeParam, Pattern: `^[A-Z0-9_]+$|^unknown$`, MinLength: 1, MaxLength: 255},
-		"The consumer has this type; `unknown`: none.", "", instanceType},
-	{querystring.Param{Name: providerParam}, "An allocation is on this provider, or on one of up to 500 in `in:UUID,UUID`.", "", exampleHost},
-	{querystring.Param{Name: inTreeParam, UUID: true}, "An allocation is on a provider of the tree of this provider.", "uuid", exampleHost},
-	{querystring.Param{Name: classParam}, "An allocation is of this resource class, or of one of up to 500 in `in:CLASS,CLASS`.", "", "VCPU"},
-	{querystring.Param{Name: traitParam, MinLength: 1, MaxLength: 255}, "An allocation is on a provider with this trait.", "", exampleTrait},
-	{querystring.Param{Name: createdBeforeParam}, "The first claim of the consumer is before this time (RFC 3339).", timeFormat, exampleTime},
-	{querystring.Param{Name: createdAfterParam}, "The first claim is at or after this time.", timeFormat, exampleTime},
-	{querystring.Param{Name: updatedBeforeParam}, "The last claim of the consumer is before this time.", timeFormat, exampleTime},
-	{querystring.Param{Name: updatedAfterParam}, "The last claim is at or after this time.", timeFormat, exampleTime},
-	{querystring.Param{Name: includeParam}, "`allocations`: adds all allocations of each consumer.", "", partAllocations},
-}
-
-const (
-	timeFormat  = "date-time"
-	exampleTime = "2026-11-20T00:00:00Z"
-)
-
-// consumerListParams are all parameters.
+// consumerParams are the parameters of GET /consumers. None repeats.
 var (
-	consumerListParams = func() []querystring.Param {
-		params := consumerList.params()
-		for _, row := range consumerParams {
-			params = append(params, row.param)
-		}
-		return params
-	}()
-	consumerListSchema = querystring.MustSchema(consumerListParams...)
+	consumerParams = append(route.Params{
+		{Name: uuidParam, Doc: "The consumer has this UUID, or one of up to 500 in `in:UUID,UUID`.", Example: exampleInstance},
+		{Name: projectParam, Check: querystring.Param{MinLength: 1, MaxLength: 255}, Doc: "The consumer is of this project. It is also the target of the policy rule.", Example: exampleProject},
+		{Name: userParam, Check: querystring.Param{MinLength: 1, MaxLength: 255}, Doc: "The consumer is of this user.", Example: exampleUser},
+		{Name: consumerTypeParam, Check: querystring.Param{Pattern: `^[A-Z0-9_]+$|^unknown$`, MinLength: 1, MaxLength: 255}, Doc: "The consumer has this type; `unknown`: none.", Example: instanceType},
+		{Name: providerParam, Doc: "An allocation is on this provider, or on one of up to 500 in `in:UUID,UUID`.", Example: exampleHost},
+		{Name: inTreeParam, Check: querystring.Param{UUID: true}, Doc: "An allocation is on a provider of the tree of this provider.", Example: exampleHost},
+		{Name: classParam, Doc: "An allocation is of this resource class, or of one of up to 500 in `in:CLASS,CLASS`.", Example: "VCPU"},
+		{Name: traitParam, Check: querystring.Param{MinLength: 1, MaxLength: 255}, Doc: "An allocation is on a provider with this trait.", Example: exampleTrait},
+		{Name: createdBeforeParam, Doc: "The first claim of the consumer is before this time (RFC 3339).", Schema: timeSchema, Example: exampleTime},
+		{Name: createdAfterParam, Doc: "The first claim is at or after this time.", Schema: timeSchema, Example: exampleTime},
+		{Name: updatedBeforeParam, Doc: "The last claim of the consumer is before this time.", Schema: timeSchema, Example: exampleTime},
+		{Name: updatedAfterParam, Doc: "The last claim is at or after this time.", Schema: timeSchema, Example: exampleTime},
+		{Name: includeParam, Doc: "`allocations`: adds all allocations of each consumer.", Example: partAllocations},
+	}, consumerList.params()...)
+	consumerSchema = consumerParams.Schema(berth14)
 )
 
-// consumerParamNames returns the names of all parameters; none may be repeated.
-func consumerParamNames() []string {
-	var names []string
-	for _, param := range consumerListParams {
-		names = append(names, param.Name)
-	}
-	return names
-}
+const exampleTime = "2026-11-20T00:00:00Z"
 
-func consumerListDocs(microversion.Version) []*huma.Param {
-	var docs []*huma.Param
-	for _, row := range consumerParams {
-		docs = append(docs, &huma.Param{
-			Name: row.param.Name, In: "query", Description: row.doc, Example: row.example,
-			Schema: &huma.Schema{Type: huma.TypeString, Format: row.format},
-		})
-	}
-	return append(docs, consumerList.docs()...)
-}
+var timeSchema = &huma.Schema{Type: huma.TypeString, Format: "date-time"}
 
 // consumerListRules returns the rules of what a query shows beside sums: the allocations of consumers, and by filters
 // where they are.
@@ -111,7 +75,7 @@ type consumerQuery struct {
 
 // parseConsumerList parses the parameters, which the schema has validated. Their order here is the order of errors.
 func parseConsumerList(values querystring.Values) (asked consumerQuery, err error) {
-	if err = checkOnce(values, consumerParamNames()...); err != nil {
+	if err = checkOnce(values, consumerParams.Once()...); err != nil {
 		return asked, err
 	}
 	if asked.filter, err = consumerFilter(values); err != nil {

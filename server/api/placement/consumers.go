@@ -48,7 +48,7 @@ var consumerMissing = route.Fails(fault.NotFound, "consumer-missing", "There is 
 	"No consumer with uuid %s found", unknownUUID)
 
 func (o *operations) consumerOperations() []*route.Operation {
-	list := rulesOfQuery{rule: policy.ConsumersList, once: consumerParamNames(), project: projectParam, further: consumerListRules}
+	list := rulesOfQuery{rule: policy.ConsumersList, once: consumerParams.Once(), project: projectParam, further: consumerListRules}
 	return []*route.Operation{{
 		ID: "consumer-list", Method: http.MethodGet, Path: "/consumers", Tag: tagConsumers, Rule: policy.ConsumersList,
 		Further: []string{policy.AllocationsList}, Authorize: list.authorize, ReadsQuery: true, Summary: "List consumers", Checks: reads,
@@ -58,7 +58,7 @@ func (o *operations) consumerOperations() []*route.Operation {
 			"target `project_id`; `include=allocations`, `resource_provider`, `in_tree` and `trait` also need the rule of `GET /allocations/{consumer_uuid}`.",
 		Fails: append(consumerList.failures(), unknownInclude, tooManyValues, invalidTime),
 		Variants: []route.Variant{route.From(berth14, o.consumerList,
-			route.Query(consumerListDocs), route.Example(showing(exampleConsumers)))},
+			route.QueryOf(consumerParams), route.Example(showing(exampleConsumers)))},
 	}, {
 		ID: "consumer-show", Method: http.MethodGet, Path: "/consumers/{consumer_uuid}", Tag: tagConsumers, Rule: policy.ConsumersShow,
 		Summary: "Show a consumer", Checks: reads,
@@ -69,7 +69,7 @@ func (o *operations) consumerOperations() []*route.Operation {
 }
 
 func (o *operations) consumerList(ctx context.Context, _ *none) (*cached[Consumers], error) {
-	values, err := query(ctx, consumerListSchema)
+	values, err := query(ctx, consumerSchema)
 	if err != nil {
 		return nil, err
 	}

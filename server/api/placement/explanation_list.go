@@ -15,7 +15,6 @@ import (
 	"github.com/berthd/berth/server/data/store"
 	"github.com/berthd/berth/server/search/explainlog"
 	"github.com/berthd/berth/server/wire/fault"
-	"github.com/berthd/berth/server/wire/microversion"
 	"github.com/berthd/berth/server/wire/querystring"
 )
 
@@ -63,15 +62,23 @@ var (
 		}
 		return names
 	}()
-	explanationSorts      = []string{sortByTime, sortByRequests}
-	explanationListSchema = querystring.MustSchema(
-		querystring.Param{Name: kindParam, Enum: explanationKinds},
-		querystring.Param{Name: reasonParam, Enum: explanationReasons},
-		querystring.Param{Name: sinceParam},
-		querystring.Param{Name: sortParam, Enum: explanationSorts},
-		querystring.Param{Name: limitParam, Pattern: "^([1-9][0-9]{0,2}|1000)$"},
-		querystring.Param{Name: markerParam, MaxLength: maxMarker},
-	)
+	explanationSorts  = []string{sortByTime, sortByRequests}
+	explanationParams = func() route.Params {
+		longest, low, high := maxMarker, 1.0, 1000.0
+		return route.Params{
+			{Name: kindParam, Check: querystring.Param{Enum: explanationKinds}, Doc: "Only explanations of this kind.", Example: explainlog.Candidates},
+			{Name: reasonParam, Check: querystring.Param{Enum: explanationReasons}, Doc: "Only explanations with this reason.", Example: "no_tree"},
+			{Name: sinceParam, Example: "2h",
+				Doc: "Only queries whose last request is at or after this time (RFC 3339), or at most this duration ago. Default: all."},
+			{Name: sortParam, Check: querystring.Param{Enum: explanationSorts}, Example: sortByRequests,
+				Doc: "Order: `-last_asked_at`, newest first, or `-requests`, most frequent first. Default: `-last_asked_at`."},
+			{Name: limitParam, Check: querystring.Param{Pattern: "^([1-9][0-9]{0,2}|1000)$"}, Example: 10,
+				Doc: "Maximum number of elements of a page. Default: 100.", Schema: &huma.Schema{Type: huma.TypeInteger, Minimum: &low, Maximum: &high}},
+			{Name: markerParam, Check: querystring.Param{MaxLength: maxMarker}, Example: "eDE6dDoxNzY0NTQ0OTIwMDAwMDAwOjQ3MTE",
+				Doc: "Position after the page before, from its link. Do not construct it.", Schema: &huma.Schema{Type: huma.TypeString, MaxLength: &longest}},
+		}
+	}()
+	explanationSchema = explanationParams.Schema(berth12)
 )
 
 var (
@@ -83,31 +90,8 @@ var (
 		"The marker does not belong to this list. Begin again without it.").WithCode(fault.CodePageBadMarker)
 )
 
-func explanationListDocs(microversion.Version) []*huma.Param {
-	enum := func(values []string) *huma.Schema {
-		schema := &huma.Schema{Type: huma.TypeString}
-		for _, value := range values {
-			schema.Enum = append(schema.Enum, value)
-		}
-		return schema
-	}
-	text, longest, low, high := &huma.Schema{Type: huma.TypeString}, maxMarker, 1.0, 1000.0
-	return []*huma.Param{
-		{Name: kindParam, In: "query", Description: "Only explanations of this kind.", Schema: enum(explanationKinds), Example: explainlog.Candidates},
-		{Name: reasonParam, In: "query", Description: "Only explanations with this reason.", Schema: enum(explanationReasons), Example: "no_tree"},
-		{Name: sinceParam, In: "query", Description: "Only queries whose last request is at or after this time (RFC 3339), or at most this duration ago. Default: all.",
-			Schema: text, Example: "2h"},
-		{Name: sortParam, In: "query", Description: "Order: `-last_asked_at`, newest first, or `-requests`, most frequent first. Default: `-last_asked_at`.",
-			Schema: enum(explanationSorts), Example: sortByRequests},
-		{Name: limitParam, In: "query", Description: "Maximum number of elements of a page. Default: 100.",
-			Schema: &huma.Schema{Type: huma.TypeInteger, Minimum: &low, Maximum: &high}, Example: 10},
-		{Name: markerParam, In: "query", Description: "Position after the page before, from its link. Do not construct it.",
-			Schema: &huma.Schema{Type: huma.TypeString, MaxLength: &longest}, Example: "eDE6dDoxNzY0NTQ0OTIwMDAwMDAwOjQ3MTE"},
-	}
-}
-
 func (o *operations) explanationList(ctx context.Context, _ *none) (*cached[ExplanationList], error) {
-	values, err := query(ctx, explanationListSchema)
+	values, err := query(ctx, explanationSchema)
 	if err != nil {
 		return nil, err
 	}

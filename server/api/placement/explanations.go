@@ -39,7 +39,7 @@ func (o *operations) explanationOperations() []*route.Operation {
 			"Equal queries of five minutes are one element. Servers keep them for a limited time.",
 		Fails: []route.Failure{invalidQuery, queryRepeated, invalidSince, invalidMarker},
 		Variants: []route.Variant{route.From(berth12, o.explanationList,
-			route.Query(explanationListDocs), route.Example(showing(exampleExplanationList)))},
+			route.QueryOf(explanationParams), route.Example(showing(exampleExplanationList)))},
 	}, {
 		ID: "explanation-show", Method: http.MethodGet, Path: "/explanations/{request_id}", Tag: tagExplanations,
 		Rule: policy.ExplanationsShow, ReadsQuery: true, Summary: "Explain a query without a result", Checks: reads,

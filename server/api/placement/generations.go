@@ -29,10 +29,10 @@ var (
 		"The request is a conflict if the consumer has another one. Default: not compared.")
 )
 
-func generationParameter(name, description string) []route.QueryParameter {
+func generationParameter(name, doc string) route.Params {
 	least := 0.0
-	return []route.QueryParameter{{
-		Param: querystring.Param{Name: name, Pattern: "^[0-9]{1,18}$"}, Since: berth13, Description: description,
+	return route.Params{{
+		Name: name, Check: querystring.Param{Pattern: "^[0-9]{1,18}$"}, Since: berth13, Doc: doc,
 		Schema: &huma.Schema{Type: huma.TypeInteger, Format: "int64", Minimum: &least}, Example: 4,
 	}}
 }

@@ -98,23 +98,36 @@ func (l *pagedList) failures() []route.Failure {
 	return all
 }
 
-// params returns the schema of the paging parameters.
-func (l *pagedList) params() []querystring.Param {
-	params := []querystring.Param{
-		{Name: limitParam, Pattern: "^([1-9][0-9]{0,2}|1000)$"},
-		{Name: markerParam, MaxLength: l.maxMarker()},
+// params returns the paging parameters.
+func (l *pagedList) params() route.Params {
+	longest, low, high, shortest, most := l.maxMarker(), 1.0, float64(maxPage), 1, maxSearch
+	limit := "Maximum number of items of a page. A page can be shorter and still have a link to the next one. Default: none, all items."
+	if l.Default > 0 {
+		limit = strings.Replace(limit, "none, all items", strconv.Itoa(l.Default), 1)
+	}
+	params := route.Params{
+		{Name: limitParam, Check: querystring.Param{Pattern: "^([1-9][0-9]{0,2}|1000)$"}, Doc: limit,
+			Schema: &huma.Schema{Type: huma.TypeInteger, Minimum: &low, Maximum: &high}, Example: 100},
+		{Name: markerParam, Check: querystring.Param{MaxLength: longest}, Doc: "Position after the page before, from its link. Do not construct it.",
+			Schema: &huma.Schema{Type: huma.TypeString, MaxLength: &longest}, Example: l.marker(byCreation, "3")},
 	}
 	if l.Sorts != nil {
-		params = append(params, querystring.Param{Name: sortParam, Enum: l.Sorts})
+		params = append(params, route.Param{Name: sortParam, Check: querystring.Param{Enum: l.Sorts},
+			Doc: "Order of the items. Default: `" + l.Sorts[0] + "`.", Example: l.Sorts[len(l.Sorts)-1]})
 	}
 	if l.HasFields {
-		params = append(params, querystring.Param{Name: fieldsParam})
+		params = append(params, route.Param{Name: fieldsParam, Example: "uuid",
+			Doc: "Names of members, separated by commas: the items have only these, and `uuid`. Default: all."})
 	}
 	if l.HasSearch {
-		params = append(params, querystring.Param{Name: searchParam, MinLength: 1, MaxLength: maxSearch})
+		params = append(params, route.Param{Name: searchParam, Check: querystring.Param{MinLength: 1, MaxLength: maxSearch},
+			Doc:    "Beginning of the UUIDs of the items, or of their names if they have names. The results are in the order of " + l.SearchOrder + ".",
+			Schema: &huma.Schema{Type: huma.TypeString, MinLength: &shortest, MaxLength: &most}, Example: "c0ffee00"})
 	}
 	if l.HasTotal {
-		params = append(params, querystring.Param{Name: totalParam, Enum: []string{"true"}})
+		params = append(params, route.Param{Name: totalParam, Check: querystring.Param{Enum: []string{"true"}},
+			Doc:    "Adds the number of matching items. Counting looks at 10,000 items at most: if there are more, exact is false.",
+			Schema: &huma.Schema{Type: huma.TypeBoolean, Enum: []any{true}}, Example: true})
 	}
 	return params
 }
@@ -124,41 +137,6 @@ func (l *pagedList) maxMarker() int {
 		return maxNameMarker
 	}
 	return maxMarker
-}
-
-// docs describes the paging parameters.
-func (l *pagedList) docs() []*huma.Param {
-	longest, low, high, shortest, most := l.maxMarker(), 1.0, float64(maxPage), 1, maxSearch
-	limit := "Maximum number of items of a page. A page can be shorter and still have a link to the next one. Default: none, all items."
-	if l.Default > 0 {
-		limit = strings.Replace(limit, "none, all items", strconv.Itoa(l.Default), 1)
-	}
-	docs := []*huma.Param{
-		{Name: limitParam, In: "query", Description: limit, Schema: &huma.Schema{Type: huma.TypeInteger, Minimum: &low, Maximum: &high}, Example: 100},
-		{Name: markerParam, In: "query", Description: "Position after the page before, from its link. Do not construct it.",
-			Schema: &huma.Schema{Type: huma.TypeString, MaxLength: &longest}, Example: l.marker(byCreation, "3")},
-	}
-	if l.Sorts != nil {
-		sort := &huma.Schema{Type: huma.TypeString}
-		for _, value := range l.Sorts {
-			sort.Enum = append(sort.Enum, value)
-		}
-		docs = append(docs, &huma.Param{Name: sortParam, In: "query", Description: "Order of the items. Default: `" + l.Sorts[0] + "`.",
-			Schema: sort, Example: l.Sorts[len(l.Sorts)-1]})
-	}
-	if l.HasFields {
-		docs = append(docs, &huma.Param{Name: fieldsParam, In: "query", Schema: &huma.Schema{Type: huma.TypeString}, Example: "uuid",
-			Description: "Names of members, separated by commas: the items have only these, and `uuid`. Default: all."})
-	}
-	if l.HasSearch {
-		docs = append(docs, &huma.Param{Name: searchParam, In: "query", Schema: &huma.Schema{Type: huma.TypeString, MinLength: &shortest, MaxLength: &most},
-			Description: "Beginning of the UUIDs of the items, or of their names if they have names. The results are in the order of " + l.SearchOrder + ".", Example: "c0ffee00"})
-	}
-	if l.HasTotal {
-		docs = append(docs, &huma.Param{Name: totalParam, In: "query", Schema: &huma.Schema{Type: huma.TypeBoolean, Enum: []any{true}},
-			Description: "Adds the number of matching items. Counting looks at 10,000 items at most: if there are more, exact is false.", Example: true})
-	}
-	return docs
 }
 
 // parse reads the paging parameters, which the schema has validated.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"math"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
@@ -27,28 +26,14 @@ type ProvidersV14 struct {
 	Providers []ProviderV14 `json:"resource_providers" doc:"Providers in the order of their creation."`
 }
 
-// providerParams lists the filters, with the microversion that introduces each one and the microversion that allows
-// repetition.
-var providerParams = []struct {
-	since, repeats microversion.Version
-	param          querystring.Param
-	doc            func(microversion.Version) string
-	example        string
-}{
-	{v(0), never, querystring.Param{Name: "name"}, text("The provider has this name."), hostRow.Name},
-	{v(0), never, querystring.Param{Name: "uuid", UUID: true}, text("The provider has this UUID."), exampleHost},
-	{v(3), v(24), querystring.Param{Name: "member_of"}, memberOfDoc, "in:" + exampleGroup},
-	{v(4), never, querystring.Param{Name: "resources"},
-		text("The provider itself has free capacity for these amounts."), "VCPU:2,MEMORY_MB:1024"},
-	{v(14), never, querystring.Param{Name: "in_tree", UUID: true}, text("The provider is in the same tree as this one."), exampleHost},
-	{v(18), v(39), querystring.Param{Name: "required"}, requiredDoc, "HW_CPU_X86_VMX,CUSTOM_GOLD"},
-}
-
-// never is later than all versions.
-const never = math.MaxUint16
-
-func text(doc string) func(microversion.Version) string {
-	return func(microversion.Version) string { return doc }
+// providerParams are the filters.
+var providerParams = route.Params{
+	{Name: "name", Doc: "The provider has this name.", Example: hostRow.Name},
+	{Name: "uuid", Check: querystring.Param{UUID: true}, Doc: "The provider has this UUID.", Example: exampleHost},
+	{Name: memberOfParam, Since: v(3), Repeats: v(24), DocAt: memberOfDoc, Example: "in:" + exampleGroup},
+	{Name: resourcesParam, Since: v(4), Doc: "The provider itself has free capacity for these amounts.", Example: "VCPU:2,MEMORY_MB:1024"},
+	{Name: inTreeParam, Since: v(14), Check: querystring.Param{UUID: true}, Doc: "The provider is in the same tree as this one.", Example: exampleHost},
+	{Name: requiredParam, Since: v(18), Repeats: v(39), DocAt: requiredDoc, Example: "HW_CPU_X86_VMX,CUSTOM_GOLD"},
 }
 
 func memberOfDoc(at microversion.Version) string {
@@ -73,43 +58,11 @@ func requiredDoc(at microversion.Version) string {
 	return doc + " The last of repeated values applies."
 }
 
-// providerListParams returns the filters that a version has.
-func providerListParams(at microversion.Version) []querystring.Param {
-	var known []querystring.Param
-	for _, row := range providerParams {
-		if row.since <= at {
-			known = append(known, row.param)
-		}
-	}
-	return known
-}
-
-func providerListDocs(at microversion.Version) []*huma.Param {
-	var docs []*huma.Param
-	for _, row := range providerParams {
-		if row.since > at {
-			continue
-		}
-		doc := &huma.Param{
-			Name: row.param.Name, In: "query", Description: row.doc(at),
-			Schema: &huma.Schema{Type: huma.TypeString}, Example: row.example,
-		}
-		if row.param.UUID {
-			doc.Schema.Format = "uuid"
-		}
-		if row.repeats <= at {
-			doc.Schema, doc.Example = &huma.Schema{Type: huma.TypeArray, Items: doc.Schema}, []string{row.example}
-		}
-		docs = append(docs, doc)
-	}
-	return docs
-}
-
 // providerListVariants returns a variant for each microversion that adds a filter or changes the format of a provider.
 func (o *operations) providerListVariants() []route.Variant {
 	var variants []route.Variant
 	for _, since := range []microversion.Version{v(0), v(3), v(4), v(14), v(18)} {
-		schema, docs := querystring.MustSchema(providerListParams(since)...), route.Query(providerListDocs)
+		schema, docs := providerParams.Schema(since), route.QueryOf(providerParams)
 		if since < v(14) {
 			variants = append(variants, route.From(since, providerList(o, schema, providerV0),
 				docs, route.Returns[ProvidersV0](), route.Example(func(ctx context.Context) any {

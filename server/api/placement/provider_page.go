@@ -53,17 +53,13 @@ var (
 			return rulesOfParts(includedTexts(values))
 		},
 	}
-	providerPageSchema = querystring.MustSchema(slices.Concat(
-		providerListParams(berth14), []querystring.Param{{Name: includeParam}}, providerPaging.params())...)
-)
-
-func providerPageDocs(at microversion.Version) []*huma.Param {
-	return slices.Concat(providerListDocs(at), []*huma.Param{{
-		Name: includeParam, In: "query", Schema: &huma.Schema{Type: huma.TypeString}, Example: "inventories,usages",
-		Description: "Parts that each provider has in the response, separated by commas: `inventories`, `usages`, `traits`, `aggregates`. " +
+	providerPageParams = slices.Concat(providerParams, route.Params{{
+		Name: includeParam, Example: "inventories,usages",
+		Doc: "Parts that each provider has in the response, separated by commas: `inventories`, `usages`, `traits`, `aggregates`. " +
 			"Each part also needs the policy rule of its own request.",
-	}}, providerPaging.docs())
-}
+	}}, providerPaging.params())
+	providerPageSchema = providerPageParams.Schema(berth14)
+)
 
 // providerPageFailures returns the failures that the list has in addition.
 func providerPageFailures() []route.Failure {
@@ -77,7 +73,7 @@ func providerPageFailures() []route.Failure {
 }
 
 func (o *operations) providerPageVariant() route.Variant {
-	return route.From(berth14, o.providerPage, route.Query(providerPageDocs), route.Returns[ProviderPage](),
+	return route.From(berth14, o.providerPage, route.QueryOf(providerPageParams), route.Returns[ProviderPage](),
 		route.DescribedFrom(berth14, "A listed provider satisfies all filters. Without `limit` the list is not paged; the server streams it "+
 			"while it reads the rows. A page with a filter can be short or empty and still have a link to the next one."),
 		route.Example(func(ctx context.Context) any {

@@ -13,7 +13,6 @@ import (
 	"github.com/berthd/berth/server/identity/policy"
 	"github.com/berthd/berth/server/wire/fault"
 	"github.com/berthd/berth/server/wire/jsonbody"
-	"github.com/berthd/berth/server/wire/microversion"
 	"github.com/berthd/berth/server/wire/querystring"
 )
 
@@ -50,24 +49,24 @@ type traitPath struct {
 	Name string `path:"name" doc:"The trait." example:"CUSTOM_GOLD"`
 }
 
-var traitListSchema = querystring.MustSchema(querystring.Param{Name: "name"}, querystring.Param{Name: "associated"})
+var (
+	traitListParams = route.Params{
+		{Name: "name", Example: "startswith:CUSTOM_",
+			Doc: "`in:A,B`: traits with these names. `startswith:CUSTOM_`: traits whose names have this prefix."},
+		{Name: "associated", Type: huma.TypeBoolean, Example: true,
+			Doc: "`true`: traits that a provider has; `false`: all others."},
+	}
+	traitListSchema = traitListParams.Schema(v(6))
+)
 
 func (o *operations) traitOperations() []*route.Operation {
 	const all, single = "/traits", "/traits/{name}"
-	params := func(microversion.Version) []*huma.Param {
-		return []*huma.Param{
-			{Name: "name", In: "query", Schema: &huma.Schema{Type: huma.TypeString}, Example: "startswith:CUSTOM_",
-				Description: "`in:A,B`: traits with these names. `startswith:CUSTOM_`: traits whose names have this prefix."},
-			{Name: "associated", In: "query", Schema: &huma.Schema{Type: huma.TypeBoolean}, Example: true,
-				Description: "`true`: traits that a provider has; `false`: all others."},
-		}
-	}
 	list := route.Example(showing(namesOf(namedRows("HW_CPU_X86_AVX2", exampleTrait))))
 	return []*route.Operation{{
 		ID: "trait-list", Method: http.MethodGet, Path: all, Tag: tagTraits, Rule: policy.TraitsList,
 		ReadsQuery: true, Summary: "List traits", Checks: readsSince,
 		Fails:    []route.Failure{invalidQuery, invalidNameFilter, invalidAssociated},
-		Variants: []route.Variant{route.From(v(6), o.traitList, route.Query(params), list)},
+		Variants: []route.Variant{route.From(v(6), o.traitList, route.QueryOf(traitListParams), list)},
 	}, {
 		ID: "trait-show", Method: http.MethodGet, Path: single, Tag: tagTraits, Rule: policy.TraitsShow,
 		Summary: "Check whether a trait exists", Checks: only, Fails: []route.Failure{traitNotFound},

@@ -16,7 +16,6 @@ import (
 	"github.com/berthd/berth/server/identity/policy"
 	"github.com/berthd/berth/server/wire/fault"
 	"github.com/berthd/berth/server/wire/jsonbody"
-	"github.com/berthd/berth/server/wire/microversion"
 	"github.com/berthd/berth/server/wire/querystring"
 )
 
@@ -58,7 +57,12 @@ const maxTreeConsumers = 10_000
 var (
 	treeParts        = []string{partInventories, partUsages, partTraits, partAggregates, partSharing, partConsumers}
 	defaultTreeParts = []string{partInventories, partUsages, partTraits, partAggregates}
-	treeShowSchema   = querystring.MustSchema(querystring.Param{Name: includeParam})
+	treeShowParams   = route.Params{{
+		Name: includeParam, Example: "inventories,consumers",
+		Doc: "Parts of the response, separated by commas: `inventories`, `usages`, `traits` and `aggregates` of each provider; `sharing`, " +
+			"the sharing providers that the tree reaches; `consumers`, with all their allocations. Default: the four parts of the providers.",
+	}}
+	treeShowSchema = treeShowParams.Schema(berth14)
 )
 
 var tooManyConsumers = route.Fails(fault.Invalid, "too-many-consumers",
@@ -66,16 +70,8 @@ var tooManyConsumers = route.Fails(fault.Invalid, "too-many-consumers",
 	"More than %d consumers have something of this tree%s. Page through GET /consumers?in_tree=%s instead.",
 	maxTreeConsumers, "", exampleHost).WithCode(fault.CodeTooManyConsumers)
 
-func treeShowDocs(microversion.Version) []*huma.Param {
-	return []*huma.Param{{
-		Name: includeParam, In: "query", Schema: &huma.Schema{Type: huma.TypeString}, Example: "inventories,consumers",
-		Description: "Parts of the response, separated by commas: `inventories`, `usages`, `traits` and `aggregates` of each provider; `sharing`, " +
-			"the sharing providers that the tree reaches; `consumers`, with all their allocations. Default: the four parts of the providers.",
-	}}
-}
-
 func (o *operations) treeShowOperation() *route.Operation {
-	rules := rulesOfQuery{rule: policy.TreeShow, once: []string{includeParam}, further: func(values querystring.Values) []string {
+	rules := rulesOfQuery{rule: policy.TreeShow, once: treeShowParams.Once(), further: func(values querystring.Values) []string {
 		return rulesOfParts(includedTexts(values, defaultTreeParts...))
 	}}
 	return &route.Operation{
@@ -85,7 +81,7 @@ func (o *operations) treeShowOperation() *route.Operation {
 		Description: "Returns the tree of any of its providers, as it was at one moment. Each included part also needs the " +
 			"rule of the request that returns it for one provider or consumer.",
 		Fails: []route.Failure{invalidQuery, queryRepeated, unknownInclude, providerNotFound, tooManyConsumers},
-		Variants: []route.Variant{route.From(berth14, o.treeShow, route.Query(treeShowDocs),
+		Variants: []route.Variant{route.From(berth14, o.treeShow, route.QueryOf(treeShowParams),
 			route.Returns[TreeShown](), route.Example(showing(exampleTreeShown())))},
 	}
 }

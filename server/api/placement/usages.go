@@ -10,7 +10,6 @@ import (
 	"github.com/berthd/berth/server/data/store"
 	"github.com/berthd/berth/server/identity/policy"
 	"github.com/berthd/berth/server/wire/jsonbody"
-	"github.com/berthd/berth/server/wire/microversion"
 	"github.com/berthd/berth/server/wire/querystring"
 )
 
@@ -33,38 +32,23 @@ type UsagesV38 struct {
 	Usages jsonbody.Ordered[amounts] `json:"usages" doc:"Used amounts by resource class and the member consumer_count, for each consumer type."`
 }
 
-// usageParams returns the parameters of GET /usages at a version.
-func usageParams(at microversion.Version) []querystring.Param {
-	params := []querystring.Param{
-		{Name: "project_id", Required: true, MinLength: 1, MaxLength: 255},
-		{Name: "user_id", MinLength: 1, MaxLength: 255},
-	}
-	if at >= v(38) {
-		params = append(params, querystring.Param{
-			Name: "consumer_type", Pattern: `^[A-Z0-9_]+$|^all|^unknown$`, MinLength: 1, MaxLength: 255,
-		})
-	}
-	return params
+// usageParams are the parameters of GET /usages.
+var usageParams = route.Params{
+	{Name: projectParam, Check: querystring.Param{Required: true, MinLength: 1, MaxLength: 255},
+		Doc: "The project whose allocations are summed.", Schema: ownerSchema(""), Example: exampleProject},
+	{Name: userParam, Check: querystring.Param{MinLength: 1, MaxLength: 255},
+		Doc: "Sum only consumers of this user.", Schema: ownerSchema(""), Example: exampleUser},
+	{Name: consumerTypeParam, Since: v(38), Check: querystring.Param{Pattern: usageTypePattern, MinLength: 1, MaxLength: 255},
+		Doc:    "Sum only consumers of this type; `unknown`: consumers without a type; `all`: one sum for all types. Default: one sum for each type.",
+		Schema: ownerSchema(usageTypePattern), Example: instanceType},
 }
 
-func usageDocs(at microversion.Version) []*huma.Param {
-	docs := map[string]struct{ text, example string }{
-		"project_id": {"The project whose allocations are summed.", exampleProject},
-		"user_id":    {"Sum only consumers of this user.", exampleUser},
-		"consumer_type": {"Sum only consumers of this type; `unknown`: consumers without a type; `all`: one sum for all types. " +
-			"Default: one sum for each type.", instanceType},
-	}
-	var params []*huma.Param
-	for _, param := range usageParams(at) {
-		params = append(params, &huma.Param{
-			Name: param.Name, In: "query", Required: param.Required,
-			Description: docs[param.Name].text, Example: docs[param.Name].example,
-			Schema: &huma.Schema{
-				Type: huma.TypeString, MinLength: &param.MinLength, MaxLength: &param.MaxLength, Pattern: param.Pattern,
-			},
-		})
-	}
-	return params
+const usageTypePattern = `^[A-Z0-9_]+$|^all|^unknown$`
+
+// ownerSchema returns the schema of a name of 1 to 255 characters.
+func ownerSchema(pattern string) *huma.Schema {
+	least, most := 1, 255
+	return &huma.Schema{Type: huma.TypeString, MinLength: &least, MaxLength: &most, Pattern: pattern}
 }
 
 func (o *operations) usageOperations() []*route.Operation {
@@ -78,8 +62,8 @@ func (o *operations) usageOperations() []*route.Operation {
 		Rule: policy.Usages, Target: usageTarget, ReadsQuery: true, Summary: "List the usages of a project", Checks: readsSince,
 		Fails: []route.Failure{invalidQuery},
 		Variants: []route.Variant{
-			route.From(v(9), o.usageListV9, route.Query(usageDocs), route.Example(showing(UsagesV9{Usages: exampleAmounts()}))),
-			route.From(v(38), o.usageListV38, route.Query(usageDocs), route.Example(showing(UsagesV38{
+			route.From(v(9), o.usageListV9, route.QueryOf(usageParams), route.Example(showing(UsagesV9{Usages: exampleAmounts()}))),
+			route.From(v(38), o.usageListV38, route.QueryOf(usageParams), route.Example(showing(UsagesV38{
 				Usages: jsonbody.Ordered[amounts]{{
 					Key: instanceType, Value: append(amounts{{Key: "consumer_count", Value: 1}}, exampleAmounts()...),
 				}},
@@ -111,7 +95,7 @@ func (o *operations) providerUsageList(ctx context.Context, in *providerPath) (*
 	return answer(ctx, usages, now()), nil
 }
 
-var usageSchemaV9, usageSchemaV38 = querystring.MustSchema(usageParams(v(9))...), querystring.MustSchema(usageParams(v(38))...)
+var usageSchemaV9, usageSchemaV38 = usageParams.Schema(v(9)), usageParams.Schema(v(38))
 
 // usageFilter parses the query except for consumer_type, which the caller parses.
 func usageFilter(ctx context.Context, schema *querystring.Schema) (filter store.UsageFilter, consumerType string, err error) {

@@ -41,11 +41,11 @@ type DryRunResult struct {
 const dryRunParameter = "dry_run"
 
 // parameter returns the parameter that selects dry runs.
-func (d *DryRuns) parameter() QueryParameter {
-	return QueryParameter{
-		Param: querystring.Param{Name: dryRunParameter, Enum: []string{"true", "false"}}, Since: d.Since,
-		Description: "With `true`, the server rolls the write back and returns what it would have changed. Default: `false`.",
-		Schema:      &huma.Schema{Type: huma.TypeString, Enum: []any{"true", "false"}}, Example: "true",
+func (d *DryRuns) parameter() Param {
+	return Param{
+		Name: dryRunParameter, Check: querystring.Param{Enum: []string{"true", "false"}}, Since: d.Since,
+		Doc:     "With `true`, the server rolls the write back and returns what it would have changed. Default: `false`.",
+		Example: "true",
 	}
 }
 

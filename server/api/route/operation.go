@@ -70,7 +70,7 @@ type Operation struct {
 	Keyed bool
 	// Query lists the parameters of the query string that the table checks at versions from API.StrictSince on, in
 	// ascending order of Since.
-	Query []QueryParameter
+	Query Params
 	// Inverse returns the body of a request that leads back to the state before a write, for its dry run. Without one it
 	// returns nil, with the reason unless there is nothing to lead back from. Nil: dry runs return none.
 	Inverse func(before, after store.State) (body any, reason string)

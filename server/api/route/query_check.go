@@ -11,18 +11,6 @@ import (
 	"github.com/berthd/berth/server/wire/querystring"
 )
 
-// QueryParameter is a parameter of a query string that the table checks: its name, the format of its value, and that
-// the request has it once. The operation reads the value.
-type QueryParameter struct {
-	querystring.Param
-	// Since is the first version that has the parameter.
-	Since microversion.Version
-	// Description, Schema and Example are for the documents.
-	Description string
-	Schema      *huma.Schema
-	Example     any
-}
-
 // These are the failures of the checks that API.StrictSince selects.
 var (
 	InvalidQuery = Fails(fault.Invalid, "invalid-query",
@@ -105,7 +93,7 @@ func (t *Table) checkStrict(op *Operation, r *http.Request, at microversion.Vers
 }
 
 // parameters returns the parameters of Operation.Query, and that of dry runs.
-func (op *Operation) parameters(api *API) []QueryParameter {
+func (op *Operation) parameters(api *API) Params {
 	if !op.hasDryRuns(api) {
 		return op.Query
 	}
@@ -114,22 +102,10 @@ func (op *Operation) parameters(api *API) []QueryParameter {
 
 // querySchema returns the schema of the parameters that the operation has at a version.
 func (op *Operation) querySchema(api *API, at microversion.Version) (*querystring.Schema, error) {
-	var params []querystring.Param
-	for _, known := range op.parameters(api) {
-		if known.Since <= at {
-			params = append(params, known.Param)
-		}
-	}
-	return querystring.NewSchema(params...)
+	return querystring.NewSchema(op.parameters(api).Checks(at)...)
 }
 
 // documentQuery adds the parameters of a version to the document of the operation.
 func (op *Operation) documentQuery(api *API, at microversion.Version, described *huma.Operation) {
-	for _, param := range op.parameters(api) {
-		if param.Since <= at {
-			described.Parameters = append(described.Parameters, &huma.Param{
-				Name: param.Name, In: "query", Description: param.Description, Schema: param.Schema, Example: param.Example,
-			})
-		}
-	}
+	described.Parameters = append(described.Parameters, op.parameters(api).Docs(at)...)
 }
