@@ -26,7 +26,7 @@ type documented struct {
 
 func TestOpenAPI_PlacementDocuments_CoverContract(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("placement/testdata/contract.yaml")
+	text, err := os.ReadFile("api/placement/testdata/contract.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
