@@ -6,7 +6,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/berthd/berth/server/api/route"
 	"github.com/berthd/berth/server/data/store"
+	"github.com/berthd/berth/server/wire/spool"
 )
 
 // The constants of collectors that query the database.
@@ -110,4 +112,97 @@ func truth(of bool) float64 {
 		return 1
 	}
 	return 0
+}
+
+// keyCollector exports the number of idempotency keys and of replayed responses.
+type keyCollector struct{ data *store.Store }
+
+var (
+	storedKeys = prometheus.NewDesc("berth_idempotency_keys",
+		"Number of stored idempotency keys of all servers, at the last count and with those of this server since.", nil, nil)
+	keyReplays = prometheus.NewDesc("berth_idempotency_replays_total",
+		"Number of requests that got the stored response of an earlier request with the same Idempotency-Key.", nil, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (keyCollector) Describe(into chan<- *prometheus.Desc) {
+	into <- storedKeys
+	into <- keyReplays
+}
+
+// Collect implements prometheus.Collector.
+func (c keyCollector) Collect(into chan<- prometheus.Metric) {
+	keys, replays := c.data.IdempotencyStat()
+	into <- prometheus.MustNewConstMetric(storedKeys, prometheus.GaugeValue, float64(keys))
+	into <- prometheus.MustNewConstMetric(keyReplays, prometheus.CounterValue, float64(replays))
+}
+
+// newBodyMetrics returns a collector for the memory of request bodies.
+func newBodyMetrics(bodies *route.Budget) prometheus.Collector { return bodyMetrics{bodies} }
+
+type bodyMetrics struct{ bodies *route.Budget }
+
+var (
+	bodyMemoryUsed = prometheus.NewDesc("berth_http_body_memory_bytes",
+		"Estimated memory of the request bodies that are read and decoded, in bytes, without small bodies.", nil, nil)
+	bodyMemoryLimit = prometheus.NewDesc("berth_http_body_memory_limit_bytes",
+		"Limit of the memory of request bodies, in bytes; 0 without a limit. One request at a time may exceed it.", nil, nil)
+	bodyMemoryWaiting = prometheus.NewDesc("berth_http_body_memory_waiting",
+		"Number of requests that wait for memory for their body.", nil, nil)
+	bodyMemoryRejected = prometheus.NewDesc("berth_http_body_memory_rejected_total",
+		"Number of requests answered 503 because there was no memory for their body.", nil, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (m bodyMetrics) Describe(into chan<- *prometheus.Desc) {
+	for _, desc := range []*prometheus.Desc{bodyMemoryUsed, bodyMemoryLimit, bodyMemoryWaiting, bodyMemoryRejected} {
+		into <- desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m bodyMetrics) Collect(into chan<- prometheus.Metric) {
+	usage := m.bodies.Usage()
+	into <- prometheus.MustNewConstMetric(bodyMemoryUsed, prometheus.GaugeValue, float64(usage.Bytes))
+	into <- prometheus.MustNewConstMetric(bodyMemoryLimit, prometheus.GaugeValue, float64(usage.Limit))
+	into <- prometheus.MustNewConstMetric(bodyMemoryWaiting, prometheus.GaugeValue, float64(usage.Waiting))
+	into <- prometheus.MustNewConstMetric(bodyMemoryRejected, prometheus.CounterValue, float64(usage.Rejected))
+}
+
+// spoolCollector exports the state of the responses that wait for their clients.
+type spoolCollector struct{ room *spool.Spool }
+
+var (
+	spoolBytes = prometheus.NewDesc("berth_spool_bytes",
+		"Bytes used by complete responses until their clients have read them.", []string{"place"}, nil)
+	spoolLimit = prometheus.NewDesc("berth_spool_limit_bytes",
+		"Limit of the bytes used by responses; 0: no limit in memory, no files.", []string{"place"}, nil)
+	spoolAnswers = prometheus.NewDesc("berth_spool_answers_total",
+		"Number of responses of more than 36 KiB, by the place where they waited for their clients.", []string{"place"}, nil)
+	spoolRejected = prometheus.NewDesc("berth_spool_rejected_total",
+		"Number of responses rejected with 503 by reason: memory or files at their limit, or a failing disk.", []string{"reason"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (spoolCollector) Describe(into chan<- *prometheus.Desc) {
+	for _, described := range []*prometheus.Desc{spoolBytes, spoolLimit, spoolAnswers, spoolRejected} {
+		into <- described
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c spoolCollector) Collect(into chan<- prometheus.Metric) {
+	stat := c.room.Stat()
+	report := func(of *prometheus.Desc, kind prometheus.ValueType, value int64, label string) {
+		into <- prometheus.MustNewConstMetric(of, kind, float64(value), label)
+	}
+	report(spoolBytes, prometheus.GaugeValue, stat.Memory, "memory")
+	report(spoolBytes, prometheus.GaugeValue, stat.Files, "file")
+	report(spoolLimit, prometheus.GaugeValue, stat.MemoryLimit, "memory")
+	report(spoolLimit, prometheus.GaugeValue, stat.FilesLimit, "file")
+	report(spoolAnswers, prometheus.CounterValue, stat.InMemory, "memory")
+	report(spoolAnswers, prometheus.CounterValue, stat.InFile, "file")
+	for reason, count := range stat.Rejected {
+		report(spoolRejected, prometheus.CounterValue, count, string(reason))
+	}
 }

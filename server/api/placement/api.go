@@ -8,12 +8,14 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
 
 	"github.com/berthd/berth/server/api/apierr"
 	"github.com/berthd/berth/server/api/route"
 	"github.com/berthd/berth/server/data/store"
 	"github.com/berthd/berth/server/identity/policy"
 	"github.com/berthd/berth/server/wire/fault"
+	"github.com/berthd/berth/server/wire/jsonbody"
 	"github.com/berthd/berth/server/wire/microversion"
 )
 
@@ -161,5 +163,185 @@ func nameErrorCodes(at microversion.Version, schemas map[string]*huma.Schema) {
 	code := item.Properties["code"]
 	item.Properties["code"] = &huma.Schema{
 		Ref: "#/components/schemas/" + name, Description: code.Description, Examples: code.Examples,
+	}
+}
+
+// These are patterns of names and keys. Go's $ matches only at the end of the text, not before a line break.
+const (
+	classPattern       = `^[A-Z0-9_]+$`
+	customPattern      = `^CUSTOM_[A-Z0-9_]+$`
+	uuidKeyPattern     = `^[0-9a-fA-F-]{36}$`
+	consumerTypeSchema = `^[A-Z0-9_]+$`
+)
+
+// schemaOf returns the schema of a type in the form that documents refer to.
+func schemaOf[T any](r huma.Registry) *huma.Schema {
+	return r.Schema(reflect.TypeFor[T](), true, "")
+}
+
+// uuids is a list in a response.
+type uuids []uuid.UUID
+
+// Schema implements huma.SchemaProvider.
+func (uuids) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeString, Format: "uuid"}}
+}
+
+// keyed is an object whose keys are UUIDs in any notation.
+type keyed[V any] struct{ jsonbody.Ordered[V] }
+
+// Schema implements huma.SchemaProvider.
+func (keyed[V]) Schema(r huma.Registry) *huma.Schema {
+	return jsonbody.MapSchema(schemaOf[V](r), uuidKeyPattern, 0)
+}
+
+// keyedNonEmpty is an object like keyed with at least one member.
+type keyedNonEmpty[V any] struct{ jsonbody.Ordered[V] }
+
+// Schema implements huma.SchemaProvider.
+func (keyedNonEmpty[V]) Schema(r huma.Registry) *huma.Schema {
+	return jsonbody.MapSchema(schemaOf[V](r), uuidKeyPattern, 1)
+}
+
+// Schemas returns the descriptions of the types of bodies, by their names in the documents. The descriptions of their
+// members are at their declarations.
+func Schemas() map[string]string {
+	return map[string]string{
+		"Aggregates":        "The aggregates of a provider.",
+		"AggregatesReplace": "The new aggregates of a provider.",
+
+		"Allocations":           "The allocations of a consumer, with its project and user.",
+		"AllocationsOnProvider": "The allocations of a consumer on one provider.",
+		"Claim":                 "All new allocations of a consumer, with its project and user. They replace the previous allocations.",
+		"ClaimMany":             "All new allocations of a consumer, with its project and user; may be empty.",
+		"Claims":                "Claims by consumer UUID, applied atomically.",
+		"ClaimedOfProvider":     "The new allocations of a consumer on one provider.",
+		"ConsumerOnProvider":    "The allocations of one consumer on a provider.",
+		"ListedAllocation":      "The new allocations of a consumer on one provider.",
+		"ProviderAllocations":   "The allocations on a provider, by consumer.",
+		"ProviderReference":     "A reference to a provider.",
+
+		"DryRun":          "The response to a dry run: the response that the write would have, and what it would change.",
+		"StateChange":     "What a write would change, by kind and key. Of two states only what differs is shown.",
+		"ProviderChange":  "The change of a provider.",
+		"ProviderPart":    "A provider that is created or deleted, or the members of a provider that differ.",
+		"ConsumerChange":  "The change of a consumer.",
+		"ConsumerPart":    "A consumer that is created or deleted, or the members of a consumer that differ.",
+		"AllocationsPart": "The allocations of a consumer on one provider that differ.",
+		"NameChange":      "The creation or deletion of a resource class or trait.",
+		"NamePart":        "A name that exists; it has no members.",
+
+		"Candidate":         "A set of allocations that satisfies the query. Its members are those of a claim.",
+		"CandidateProvider": "A reference to a provider.",
+		"CandidateUse":      "The allocations of a candidate on one provider.",
+		"CandidateSearch":   "A query for allocation candidates. Its members have the meaning of the query parameters of these names.",
+		"SearchedGroup":     "A request group: constraints that one provider must satisfy, or several together without a suffix.",
+		"Candidates":        "The candidates of a query, with summaries of their providers.",
+		"ProviderSummary":   "The inventories, usage and traits of a provider.",
+		"SummaryResource":   "The capacity and the used amount of a resource class.",
+
+		"Explanations":               "Recorded requests without a result, and their explanations.",
+		"RecordedExplanation":        "A request without a result, and its explanation.",
+		"ExplanationOptions":         "Settings of the server that took part in a search.",
+		"EqualQueries":               "The number of equal queries, and when they were sent.",
+		"Consumers":                  "A page of consumers.",
+		"Consumer":                   "A consumer, and what it has.",
+		"AllocationsOnNamedProvider": "The allocations of a consumer on one provider, with the name of the provider.",
+		"NodeAllocationName":         "An allocation of the Bare Metal API.",
+		"Total":                      "Number of items that pass the filters of a list.",
+
+		"ExplanationList": "A page of queries without a result.",
+		"CapacityList":    "Sums of inventories and usages.",
+		"ClassCapacity":   "Sums of the inventories and usages of one class.",
+		"CapacitySize":    "Providers of about the same free capacity.",
+		"NamedProvider":   "The UUID and the name of a provider.",
+
+		"ProviderPage":      "A page of providers, or all of them.",
+		"ProviderWithParts": "A provider with the parts that the request includes.",
+		"AggregateList":     "A page of aggregates.",
+		"ListedAggregate":   "An aggregate with the numbers of its members.",
+
+		"Explanation":                "Why a query has these candidates or none, or a claim does not fit. The short form has only kind, reason, summary and incomplete.",
+		"ExplanationSample":          "How many trees were judged, and how exact the numbers of trees are.",
+		"ExplanationStage":           "A stage of the whole query, with the trees that pass it and all before.",
+		"ExplanationPart":            "What one provider must meet.",
+		"ExplanationStep":            "A condition of a part, with the providers and trees that pass it and all before.",
+		"ExplanationFact":            "The counts of a single resource class, trait or aggregate.",
+		"ExplanationConflict":        "What cannot be met, whatever is free.",
+		"ExplanationTree":            "A tree without a candidate that fails by little.",
+		"ExplanationFreedSet":        "Consumers without which a query fits in a tree.",
+		"ExplanationFreedConsumer":   "A consumer that must go so that a query fits in a tree, and what it holds of what the query lacks.",
+		"ExplanationFreedAllocation": "An amount that a consumer holds on a provider.",
+		"ExplanationMissing":         "A condition that a tree does not meet.",
+		"ExplanationProvider":        "A resource provider.",
+		"ExplanationRelaxation":      "A change of the query that gives more candidates.",
+		"ExplanationClaimItem":       "An allocation of a claim, and the inventory that it wants.",
+		"ExplanationElsewhere":       "The candidates for the amounts of a consumer.",
+		"ListedExplanation":          "A query without a result, as one or several requests have sent it.",
+
+		"ClaimCreate":         "Consumers, and the queries or candidates of which one is claimed for them.",
+		"ClaimConsumer":       "A consumer that claims.",
+		"ClaimQuery":          "A query for allocation candidates. Its members have the meaning of the query parameters of these names.",
+		"ClaimedCandidate":    "A candidate of the client.",
+		"ClaimedOnProvider":   "The allocations of a candidate on one provider.",
+		"ClaimRelation":       "How the places of several consumers relate.",
+		"ClaimsMade":          "The allocations that a claim made.",
+		"ClaimMade":           "All allocations of a consumer after a claim.",
+		"ClaimEffort":         "The number of steps of a claim.",
+		"CapacityFitQuery":    "The question how many more members fit.",
+		"CapacityFitCopies":   "A change that adds trees like an existing one.",
+		"CapacityFitSettings": "A change of the inventories of a resource class: their allocation ratio, their reserved amount, or both.",
+		"CapacityFit":         "How many more members fit.",
+		"CapacityFitBefore":   "How many more members fit without the changes.",
+		"CapacityFitTrees":    "Numbers of trees.",
+		"CapacityFitClass":    "What the members use of a resource class, and what is free.",
+		"RefusedCandidate":    "Why a candidate of a claim does not fit.",
+
+		"AggregatesPatch":     "A merge patch of the aggregates of a provider.",
+		"AllocationsPatch":    "A merge patch of a consumer and its allocations.",
+		"InventoriesPatch":    "A merge patch of the inventories of a provider.",
+		"ProviderTraitsPatch": "A merge patch of the traits of a provider.",
+
+		"DeletedProvider":            "A provider to delete.",
+		"ReshapePatch":               "Merge patches of the inventories of providers and of the allocations of consumers, applied atomically.",
+		"ReshapedGeneration":         "The generation of a provider after a reshape.",
+		"ReshapedConsumerGeneration": "The generation of a consumer after a reshape.",
+		"ReshapedGenerations":        "The generations after a reshape.",
+		"TreeAllocations":            "The amounts that a consumer allocates on one provider.",
+		"TreeConsumer":               "All new allocations of a consumer, with its project and user. They replace the previous allocations.",
+		"TreeConsumerChanged":        "What a request did to a consumer.",
+		"TreeChanged":                "What a request did to the providers of a tree, and to consumers.",
+		"TreeProvider":               "The new state of a provider of a tree.",
+		"TreeProviderChanged":        "What a request did to a provider.",
+		"TreeShown":                  "A provider tree at one moment, with its consumers if they are included.",
+		"TreeShownConsumer":          "A consumer with all its allocations, also those outside of the tree.",
+		"TreeShownProvider":          "A provider of a tree, with the included parts.",
+		"TreeReplace":                "The new state of providers of one tree, and the allocations that move with it.",
+
+		"Inventories":             "All inventories of a provider.",
+		"InventoriesReplace":      "All new inventories of a provider.",
+		"Inventory":               "The inventory of a resource class on a provider: its amount and the rules of allocation.",
+		"InventoryCreate":         "A new inventory of one resource class.",
+		"InventoryRecord":         "The new inventory of a resource class: its amount and the rules of allocation.",
+		"InventoryUpdate":         "The new values of the inventory of a resource class.",
+		"InventoryWithGeneration": "The inventory of a resource class with the provider generation.",
+
+		"Link":           "A link to a resource.",
+		"Provider":       "An entity with inventories, which is a node of a provider tree.",
+		"ProviderCreate": "A provider to create.",
+		"ProviderUpdate": "The new name and parent of a provider.",
+		"Providers":      "A list of providers.",
+
+		"ProviderTraits":        "The traits of a provider.",
+		"ProviderTraitsReplace": "The new traits of a provider.",
+		"Traits":                "A list of traits.",
+		"ResourceClass":         "A type of resource.",
+		"ResourceClassName":     "The name of a custom resource class.",
+		"ResourceClasses":       "A list of resource classes.",
+
+		"ProviderUsages": "The used amounts of a provider.",
+		"Usages":         "The sums of the allocations of a project's consumers.",
+
+		"Reshape": "New inventories of providers and new allocations of consumers, applied atomically.",
 	}
 }

@@ -2,379 +2,340 @@ package placement
 
 import (
 	"context"
-	"strconv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
 	"github.com/berthd/berth/server/api/route"
+	"github.com/berthd/berth/server/data/postgres"
 	"github.com/berthd/berth/server/data/store"
-	"github.com/berthd/berth/server/search/explain"
+	"github.com/berthd/berth/server/identity/policy"
+	"github.com/berthd/berth/server/observe/auditlog"
+	"github.com/berthd/berth/server/search/candidates"
+	"github.com/berthd/berth/server/search/claims"
 	"github.com/berthd/berth/server/wire/fault"
 	"github.com/berthd/berth/server/wire/jsonbody"
-	"github.com/berthd/berth/server/wire/uuidlike"
+	"github.com/berthd/berth/server/wire/querystring"
 )
 
-// claimedAmount is the requested amount of a resource class. It has no upper bound: an amount above the capacity fails
-// the capacity check.
-type claimedAmount struct{ jsonbody.Int }
+// The values of existing.
+const (
+	existingRefuse   = "refuse"
+	existingReplace  = "replace"
+	existingHandOver = "hand_over"
+)
 
-// Schema implements huma.SchemaProvider.
-func (claimedAmount) Schema(huma.Registry) *huma.Schema {
-	least := 1.0
-	return &huma.Schema{Type: huma.TypeInteger, Format: "int64", Minimum: &least, Examples: []any{2}}
+// ClaimCreate is the request to find a place for consumers and to claim it.
+type ClaimCreate struct {
+	Consumers  []ClaimConsumer    `json:"consumers" minItems:"1" maxItems:"100" doc:"Who claims. Each gets all resources of the question; all succeed or none."`
+	Queries    []ClaimQuery       `json:"queries,omitempty" nullable:"false" minItems:"1" maxItems:"8" doc:"Alternatives in the order of preference. The first one by which all consumers can be placed is used."`
+	Candidates []ClaimedCandidate `json:"candidates,omitempty" nullable:"false" minItems:"1" maxItems:"1000" doc:"Instead of queries: elements of allocation_requests. The first one that fits is claimed."`
+	Existing   string             `json:"existing,omitempty" enum:"refuse,replace,hand_over" doc:"What becomes of the consumer's allocations. refuse: it must not exist. replace: they are given back, and count as free. hand_over: hand_over_to gets them. Default: refuse."`
+	HandOverTo *ClaimConsumer     `json:"hand_over_to,omitempty" nullable:"false" doc:"With hand_over: the consumer that gets the previous allocations. It must not exist."`
+	Relation   *ClaimRelation     `json:"relation,omitempty" nullable:"false" doc:"How the places of several consumers relate."`
 }
 
-// claimedResources are amounts by resource class, at least one.
-type claimedResources struct {
-	jsonbody.Ordered[claimedAmount]
-}
-
-// Schema implements huma.SchemaProvider.
-func (claimedResources) Schema(r huma.Registry) *huma.Schema {
-	return jsonbody.MapSchema(claimedAmount{}.Schema(r), classPattern, 1)
-}
-
-// ProviderReference names a provider.
-type ProviderReference struct {
-	UUID string `json:"uuid" format:"uuid" doc:"The provider." example:"c0ffee00-5ca1-4b1e-8000-000000000001"`
-}
-
-// ListedAllocation is the requested set of allocations on one provider, up to 1.11.
-type ListedAllocation struct {
-	Provider  ProviderReference `json:"resource_provider" doc:"The provider of the allocations."`
-	Resources claimedResources  `json:"resources" doc:"Amounts by resource class."`
-}
-
-// ClaimV0 is the request for all allocations of a consumer, up to 1.7.
-type ClaimV0 struct {
-	Allocations []ListedAllocation `json:"allocations" minItems:"1" doc:"Allocations by provider; the last entry of a repeated provider applies."`
-}
-
-// ClaimV8 adds project and user.
-type ClaimV8 struct {
-	ClaimV0
+// ClaimConsumer is a consumer of a ClaimCreate.
+type ClaimConsumer struct {
+	UUID string `json:"uuid" format:"uuid" doc:"The consumer." example:"1d5ecafe-0000-4000-8000-000000000001"`
 	Owner
-}
-
-// Owner is the project and user of a consumer.
-type Owner struct {
-	ProjectID string `json:"project_id" minLength:"1" maxLength:"255" doc:"The consumer's project."`
-	UserID    string `json:"user_id" minLength:"1" maxLength:"255" doc:"The consumer's user."`
-}
-
-// ClaimedOfProvider is the requested set of allocations on one provider.
-type ClaimedOfProvider struct {
-	Resources  claimedResources `json:"resources" doc:"Amounts by resource class."`
-	Generation *jsonbody.Int    `json:"generation,omitempty" nullable:"false" doc:"Ignored; accepted because responses contain it."`
-}
-
-// ClaimV12 has the provider UUIDs as keys.
-type ClaimV12 struct {
-	Allocations keyedNonEmpty[ClaimedOfProvider] `json:"allocations" doc:"Allocations by provider UUID."`
-	Owner
-}
-
-// ClaimManyV13 is one claim of several in a request. It can remove all allocations.
-type ClaimManyV13 struct {
-	Allocations keyed[ClaimedOfProvider] `json:"allocations" doc:"Allocations by provider UUID. Empty removes all allocations of the consumer."`
-	Owner
-}
-
-// ClaimV28 adds the consumer generation.
-type ClaimV28 struct {
-	ClaimManyV13
+	Type       string      `json:"consumer_type" minLength:"1" maxLength:"255" pattern:"^[A-Z0-9_]+$" doc:"The consumer's type." example:"INSTANCE"`
 	Generation nullableInt `json:"consumer_generation" doc:"The consumer generation that the client read; null for a new consumer."`
+
+	CreatedAt      ignored `json:"created_at,omitempty" doc:"Ignored."`
+	UpdatedAt      ignored `json:"updated_at,omitempty" doc:"Ignored."`
+	SharingOnly    ignored `json:"sharing_only,omitempty" doc:"Ignored."`
+	NodeAllocation ignored `json:"node_allocation,omitempty" doc:"Ignored."`
+	Mappings       ignored `json:"mappings,omitempty" doc:"Ignored."`
 }
 
-// ClaimV34 adds the mappings of request groups to providers.
-type ClaimV34 struct {
-	ClaimV28
-	Mappings *mappings `json:"mappings,omitempty" nullable:"false" doc:"Ignored; accepted because allocation candidates contain it."`
+// ClaimQuery is a query of a ClaimCreate.
+type ClaimQuery struct {
+	CandidateQuery
+	Order *string `json:"order,omitempty" nullable:"false" doc:"Order of the trees: id, pack:CLASS, spread:CLASS or random. Default: random." example:"pack:VCPU"`
 }
 
-// ClaimV38 adds the consumer type.
-type ClaimV38 struct {
-	ClaimV34
-	Type string `json:"consumer_type" minLength:"1" maxLength:"255" pattern:"^[A-Z0-9_]+$" doc:"The consumer's type." example:"INSTANCE"`
+// ClaimedCandidate is a candidate of the client.
+type ClaimedCandidate struct {
+	Allocations keyedNonEmpty[ClaimedOnProvider] `json:"allocations" doc:"Allocations by provider UUID."`
+	Mappings    receivedMappings                 `json:"mappings,omitempty" doc:"Providers by the suffix of the group that they serve. Returned if the candidate is claimed."`
 }
 
-// nullableInt is an integer or null.
-type nullableInt struct{ value *int64 }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (n *nullableInt) UnmarshalJSON(raw []byte) error {
-	if string(raw) == "null" {
-		return nil
-	}
-	var given jsonbody.Int
-	if err := given.UnmarshalJSON(raw); err != nil {
-		return err
-	}
-	value := int64(given)
-	n.value = &value
-	return nil
+// ClaimedOnProvider is the allocations of a candidate on one provider.
+type ClaimedOnProvider struct {
+	Resources  claimedResources `json:"resources" doc:"Amounts by resource class."`
+	Generation ignored          `json:"generation,omitempty" doc:"Ignored; accepted because responses contain it."`
+	Name       ignored          `json:"name,omitempty" doc:"Ignored."`
+	Root       ignored          `json:"root_provider_uuid,omitempty" doc:"Ignored."`
+	CreatedAt  ignored          `json:"created_at,omitempty" doc:"Ignored."`
 }
 
-// Schema implements huma.SchemaProvider.
-func (nullableInt) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeInteger, Format: "int64", Nullable: true, Examples: []any{1}}
-}
-
-// mappings maps suffixes of request groups to provider UUIDs.
-type mappings struct{}
+// receivedMappings are mappings as the client sent them.
+type receivedMappings json.RawMessage
 
 // UnmarshalJSON implements json.Unmarshaler. The schema has validated the value.
-func (*mappings) UnmarshalJSON([]byte) error { return nil }
-
-// Schema implements huma.SchemaProvider. A key of any other format is accepted with any value, because clients send the
-// empty key. The document requires lists under all keys.
-func (mappings) Schema(huma.Registry) *huma.Schema {
-	least := 1
-	return &huma.Schema{
-		Type: huma.TypeObject, MinProperties: &least, AdditionalProperties: true,
-		Extensions: map[string]any{"patternProperties": map[string]*huma.Schema{
-			"[a-zA-Z0-9_-]{1,64}": {
-				Type: huma.TypeArray, MinItems: &least, Items: &huma.Schema{Type: huma.TypeString, Format: "uuid"},
-			},
-		}},
-	}
-}
-
-// claimsByConsumer are the claims of several consumers, by their uuids.
-type claimsByConsumer[C claimRequest] struct{ keyedNonEmpty[C] }
-
-// Schema implements huma.SchemaProvider. The schema has a name: each client generator would invent a different one.
-func (claimsByConsumer[C]) Schema(r huma.Registry) *huma.Schema {
-	r.Map()["Claims"] = keyedNonEmpty[C]{}.Schema(r)
-	return &huma.Schema{Ref: "#/components/schemas/Claims"}
-}
-
-// claimRequest is a claim of any version.
-type claimRequest interface {
-	claim() (store.Claim, receivedUUIDs, error)
-}
-
-// receivedUUIDs maps provider UUIDs to the text in the request, for error texts. It contains those that were not in the
-// canonical form.
-type receivedUUIDs map[string]string
-
-// add records the text unless it is the canonical form.
-func (s receivedUUIDs) add(id uuid.UUID, sent string) {
-	if canonical := id.String(); canonical != sent {
-		s[canonical] = sent
-	}
-}
-
-// of returns a provider UUID as it was sent.
-func (s receivedUUIDs) of(canonical string) string {
-	if sent, ok := s[canonical]; ok {
-		return sent
-	}
-	return canonical
-}
-
-func (c ClaimV0) claim() (store.Claim, receivedUUIDs, error) {
-	last := map[uuid.UUID]int{}
-	for place, listed := range c.Allocations {
-		id, _ := uuidlike.Parse(listed.Provider.UUID)
-		last[id] = place
-	}
-	result, sent := store.Claim{}, receivedUUIDs{}
-	for place, listed := range c.Allocations {
-		id, _ := uuidlike.Parse(listed.Provider.UUID)
-		if last[id] != place {
-			continue
-		}
-		sent.add(id, listed.Provider.UUID)
-		for _, resource := range listed.Resources.Ordered {
-			result.Allocations = append(result.Allocations, store.Allocation{
-				Provider: id, Class: resource.Key, Amount: int64(resource.Value.Int),
-			})
-		}
-	}
-	return result, sent, nil
-}
-
-func (c ClaimV8) claim() (store.Claim, receivedUUIDs, error) {
-	result, sent, err := c.ClaimV0.claim()
-	result.ProjectID, result.UserID = c.ProjectID, c.UserID
-	return result, sent, err
-}
-
-func (c ClaimV12) claim() (store.Claim, receivedUUIDs, error) {
-	return claimOf(c.Allocations.Ordered, c.Owner)
-}
-
-func (c ClaimManyV13) claim() (store.Claim, receivedUUIDs, error) {
-	return claimOf(c.Allocations.Ordered, c.Owner)
-}
-
-func (c ClaimV28) claim() (store.Claim, receivedUUIDs, error) {
-	result, sent, err := c.ClaimManyV13.claim()
-	result.Generation = c.Generation.value
-	return result, sent, err
-}
-
-func (c ClaimV38) claim() (store.Claim, receivedUUIDs, error) {
-	result, sent, err := c.ClaimV34.claim()
-	result.Type = c.Type
-	return result, sent, err
-}
-
-// claimOf converts allocations by provider to a claim. A key that is not a UUID counts as a provider that does not
-// exist. It returns an error if two keys are the same UUID.
-func claimOf(allocations jsonbody.Ordered[ClaimedOfProvider], of Owner) (store.Claim, receivedUUIDs, error) {
-	claim, sent := store.Claim{ProjectID: of.ProjectID, UserID: of.UserID}, receivedUUIDs{}
-	amounts := 0
-	for i := range allocations {
-		amounts += len(allocations[i].Value.Resources.Ordered)
-	}
-	claim.Allocations = make([]store.Allocation, 0, amounts)
-	seen := make(map[uuid.UUID]struct{}, len(allocations))
-	for _, entry := range allocations {
-		id, ok := uuidlike.Parse(entry.Key)
-		if !ok {
-			return claim, sent, claimProviderUnknown.Of(entry.Key)
-		}
-		if _, twice := seen[id]; twice {
-			return claim, sent, route.InvalidBody.Of("resource provider " + entry.Key + " is named twice")
-		}
-		seen[id] = struct{}{}
-		sent.add(id, entry.Key)
-		for _, resource := range entry.Value.Resources.Ordered {
-			claim.Allocations = append(claim.Allocations, store.Allocation{
-				Provider: id, Class: resource.Key, Amount: int64(resource.Value.Int),
-			})
-		}
-	}
-	return claim, sent, nil
-}
-
-// claimsOf converts the claims of several consumers.
-func claimsOf[C claimRequest](byConsumer jsonbody.Ordered[C]) ([]store.Claim, receivedUUIDs, error) {
-	all, sent := make([]store.Claim, 0, len(byConsumer)), receivedUUIDs{}
-	seen := make(map[uuid.UUID]struct{}, len(byConsumer))
-	for _, entry := range byConsumer {
-		consumer, ok := uuidlike.Parse(entry.Key)
-		if !ok {
-			return nil, nil, route.InvalidBody.Of("'" + entry.Key + "' is not a 'uuid'")
-		}
-		if _, twice := seen[consumer]; twice {
-			return nil, nil, route.InvalidBody.Of("consumer " + entry.Key + " is named twice")
-		}
-		seen[consumer] = struct{}{}
-		claim, spelled, err := entry.Value.claim()
-		if err != nil {
-			return nil, nil, err
-		}
-		claim.Consumer = consumer
-		all = append(all, claim)
-		for canonical, text := range spelled {
-			sent[canonical] = text
-		}
-	}
-	return all, sent, nil
-}
-
-// claimFaults returns the errors of all writes of allocations. unknownClass precedes the error for a class that does
-// not exist.
-func claimFaults(sent receivedUUIDs, unknownClass string) route.RuleFaults {
-	onInventory := func(failure *route.Failure) func(store.Values) *fault.Error {
-		return func(values store.Values) *fault.Error { return failure.Of(values.Class, sent.of(values.Provider)) }
-	}
-	return route.RuleFaults{
-		store.ConsumerGenerationConflict: consumerConflict,
-		store.AllocationProviderNotFound: func(values store.Values) *fault.Error {
-			return claimProviderUnknown.Of(sent.of(values.Provider))
-		},
-		store.ClassNotFound: func(values store.Values) *fault.Error {
-			return claimClassUnknown.Of(unknownClass, values.Class)
-		},
-		store.AllocationNoInventory:     onInventory(&claimInventoryMissing),
-		store.AllocationViolatesUnits:   onInventory(&amountViolatesUnits),
-		store.AllocationExceedsCapacity: onInventory(&amountExceedsCapacity),
-	}
-}
-
-// consumerConflict returns the error whose phrase makes clients read the consumer again.
-func consumerConflict(values store.Values) *fault.Error {
-	expected, given := "null", "None"
-	if values.Actual != nil {
-		expected = strconv.FormatInt(*values.Actual, 10)
-	}
-	if values.Given != nil {
-		given = strconv.FormatInt(*values.Given, 10)
-	}
-	return staleConsumer.Of(expected, given)
-}
-
-func (o *operations) allocationReplaceVariants() []route.Variant {
-	listed := map[string]any{"allocations": []any{map[string]any{
-		"resource_provider": map[string]any{"uuid": exampleHost}, "resources": exampleRequest(),
-	}}}
-	owned := map[string]any{"allocations": listed["allocations"], "project_id": exampleProject, "user_id": exampleUser}
-	body := func(example any) route.Body[consumerPath] {
-		return route.Body[consumerPath]{LookFirst: checkConsumer, Example: example}
-	}
-	return []route.Variant{
-		route.Write(v(0), body(listed), allocationReplace[ClaimV0](o)),
-		route.Write(v(8), body(owned), allocationReplace[ClaimV8](o)),
-		route.Write(v(12), body(exampleClaim(12)), allocationReplace[ClaimV12](o)),
-		route.Write(v(28), body(exampleClaim(28)), allocationReplace[ClaimV28](o)),
-		route.Write(v(34), body(exampleClaim(34)), allocationReplace[ClaimV34](o)),
-		route.Write(v(38), body(exampleClaim(38)), allocationReplace[ClaimV38](o)),
-	}
-}
-
-// checkConsumer validates the consumer in the path before the body is validated.
-func checkConsumer(_ context.Context, in *consumerPath) error {
-	if _, ok := uuidlike.Parse(in.Consumer); !ok {
-		return malformedConsumer.Of(in.Consumer)
-	}
+func (m *receivedMappings) UnmarshalJSON(raw []byte) error {
+	*m = append(receivedMappings{}, raw...)
 	return nil
 }
 
-func allocationReplace[C claimRequest](o *operations) func(context.Context, *consumerPath, *C) (*empty, error) {
-	return func(ctx context.Context, in *consumerPath, body *C) (*empty, error) {
-		if err := checkConsumer(ctx, in); err != nil {
-			return nil, err
-		}
-		claim, sent, err := (*body).claim()
-		if err != nil {
-			return nil, err
-		}
-		claim.Consumer, _ = uuidlike.Parse(in.Consumer)
-		if claim.ProjectID == "" {
-			claim.ProjectID, claim.UserID = o.incompleteProject, o.incompleteUser
-		}
-		err = o.store.AllocationReplace(ctx, []store.Claim{claim}, checksConsumers(ctx))
-		recordClaims(ctx, []store.Claim{claim}, checksConsumers(ctx), err)
-		return nil, o.claimError(ctx, explain.Claim{Claims: []store.Claim{claim}}, err,
-			claimFaults(sent, replacingConsumer(claim.Consumer.String())))
+// Schema implements huma.SchemaProvider.
+func (receivedMappings) Schema(r huma.Registry) *huma.Schema { return mappings{}.Schema(r) }
+
+// ClaimRelation relates the places of consumers: the roots of the trees that their candidates belong to.
+type ClaimRelation struct {
+	Apart    string `json:"apart,omitempty" enum:"root" doc:"No two consumers have the same root."`
+	Together string `json:"together,omitempty" enum:"root" doc:"All consumers have the same root."`
+}
+
+// ClaimsMade is the response with what was claimed.
+type ClaimsMade struct {
+	Claims    []ClaimMade `json:"claims" doc:"All allocations of the consumers, in the order of the request; then those of hand_over_to."`
+	Query     *int        `json:"query" nullable:"true" doc:"Index of the query that was used; null with candidates." example:"0"`
+	Candidate *int        `json:"candidate,omitempty" nullable:"false" doc:"Index of the candidate that was claimed; only with candidates." example:"0"`
+	Effort    ClaimEffort `json:"effort" doc:"What it took."`
+}
+
+// ClaimMade is the allocations of one consumer after a claim.
+type ClaimMade struct {
+	Consumer    uuid.UUID                               `json:"consumer_uuid" format:"uuid" doc:"The consumer."`
+	Generation  int64                                   `json:"consumer_generation" doc:"Its generation." example:"1"`
+	ProjectID   string                                  `json:"project_id" doc:"Its project."`
+	UserID      string                                  `json:"user_id" doc:"Its user."`
+	Type        string                                  `json:"consumer_type" doc:"Its type." example:"INSTANCE"`
+	Allocations jsonbody.Ordered[AllocationsOnProvider] `json:"allocations" doc:"All its allocations, by provider UUID."`
+	Mappings    madeMappings                            `json:"mappings" doc:"UUIDs of the providers that serve each group, by group suffix; null if there are none."`
+	Root        *uuid.UUID                              `json:"root_provider_uuid" nullable:"true" format:"uuid" doc:"Root of the tree that the candidate belongs to; null with candidates."`
+}
+
+// madeMappings is the JSON of mappings in a response; empty: null.
+type madeMappings json.RawMessage
+
+// MarshalJSON implements json.Marshaler.
+func (m madeMappings) MarshalJSON() ([]byte, error) { return json.RawMessage(m).MarshalJSON() }
+
+// Schema implements huma.SchemaProvider.
+func (madeMappings) Schema(r huma.Registry) *huma.Schema {
+	schema := *huma.SchemaFromType(r, reflect.TypeFor[jsonbody.Ordered[uuids]]())
+	schema.Nullable = true
+	return &schema
+}
+
+// ClaimEffort counts the steps of a claim.
+type ClaimEffort struct {
+	Searches   int `json:"searches" doc:"Number of searches." example:"1"`
+	Candidates int `json:"candidates" doc:"Number of candidates whose providers were locked." example:"1"`
+	Full       int `json:"full" doc:"How many of them were found used up." example:"0"`
+	Stale      int `json:"stale" doc:"How many of them had a provider that had changed since the search." example:"0"`
+	Held       int `json:"held" doc:"Number of candidates that were passed over because another request was writing to one of their providers." example:"0"`
+}
+
+// claimCreateOperation returns the row of the table.
+func (o *operations) claimCreateOperation() *route.Operation {
+	return &route.Operation{
+		ID: "claim-create", Method: http.MethodPost, Path: "/claims", Tag: tagAllocations, Rule: policy.ClaimsCreate,
+		Further: explainsFurther, Body: route.BodyLarge, Checks: searches, Keyed: true,
+		Summary: "Find a place for consumers and claim it",
+		Description: "Searches allocation candidates and claims one of them, as if both happened at one moment. " +
+			"With `candidates` it claims the first of them that fits.",
+		Fails: claimCreateFailures,
+		Variants: []route.Variant{route.Write(berth13, route.Body[none]{Example: map[string]any{
+			"consumers": []any{map[string]any{
+				"uuid": exampleInstance, "project_id": exampleProject, "user_id": exampleUser,
+				"consumer_type": instanceType, "consumer_generation": nil,
+			}},
+			"queries": []any{map[string]any{"groups": map[string]any{"": map[string]any{"resources": exampleRequest()}}, "order": "pack:VCPU"}},
+		}}, o.claimCreate, route.Example(showing(exampleClaims())))},
 	}
 }
 
-func (o *operations) allocationReplaceManyVariants() []route.Variant {
-	body := func(since uint8) route.Body[none] {
-		return route.Body[none]{Example: map[string]any{exampleInstance: exampleClaim(since)}}
-	}
-	return []route.Variant{
-		route.Write(v(13), body(13), allocationReplaceMany[ClaimManyV13](o)),
-		route.Write(v(28), body(28), allocationReplaceMany[ClaimV28](o)),
-		route.Write(v(34), body(34), allocationReplaceMany[ClaimV34](o)),
-		route.Write(v(38), body(38), allocationReplaceMany[ClaimV38](o)),
+// exampleClaims returns the response of the documents.
+func exampleClaims() ClaimsMade {
+	query := 0
+	return ClaimsMade{
+		Claims: []ClaimMade{{
+			Consumer: uuid.MustParse(exampleInstance), Generation: 1, ProjectID: exampleProject, UserID: exampleUser, Type: instanceType,
+			Allocations: allocationsOf(instanceRow).Allocations, Mappings: madeMappings(`{"": ["` + exampleHost + `"]}`), Root: &exampleHostID,
+		}},
+		Query: &query, Effort: ClaimEffort{Searches: 1, Candidates: 1},
 	}
 }
 
-func allocationReplaceMany[C claimRequest](o *operations) func(context.Context, *none, *claimsByConsumer[C]) (*empty, error) {
-	return func(ctx context.Context, _ *none, body *claimsByConsumer[C]) (*empty, error) {
-		all, sent, err := claimsOf(body.Ordered)
-		if err != nil {
-			return nil, err
-		}
-		err = o.store.Keyed(route.IdempotencyKey(ctx)).AllocationReplace(ctx, all, checksConsumers(ctx))
-		recordClaims(ctx, all, checksConsumers(ctx), err)
-		return nil, o.claimError(ctx, explain.Claim{Claims: all}, err, claimFaults(sent, textReplaceMany))
+// claimCreateRequest is a ClaimCreate that has passed its checks.
+type claimCreateRequest struct {
+	// consumers are those of the request; heir is hand_over_to, nil for none.
+	consumers []store.Claim
+	heir      *store.Claim
+	// values and questions are the queries.
+	values    []querystring.Values
+	questions []candidates.Query
+	relation  candidates.Relation
+	// listed are the candidates; sent are the UUIDs of providers as the client wrote them.
+	listed [][]store.Allocation
+	sent   receivedUUIDs
+}
+
+func (o *operations) claimCreate(ctx context.Context, _ *none, body *ClaimCreate) (*cached[ClaimsMade], error) {
+	asked, err := o.checkClaim(ctx, body)
+	if err != nil {
+		return nil, err
 	}
+	var result *ClaimsMade
+	switch {
+	case asked.listed != nil:
+		result, err = o.claimListed(ctx, asked, body.Candidates)
+	case len(asked.consumers) > 1:
+		result, err = o.claimSeveral(ctx, asked)
+	default:
+		result, err = o.claimFound(ctx, asked)
+	}
+	recordClaimed(ctx, asked, result)
+	if err != nil {
+		return nil, err
+	}
+	return answer(ctx, *result, writtenAt(ctx)), nil
+}
+
+// recordClaimed adds the consumers to the audit record.
+func recordClaimed(ctx context.Context, asked *claimCreateRequest, result *ClaimsMade) {
+	record, all := auditlog.From(ctx), asked.consumers
+	if asked.heir != nil {
+		all = append(all[:len(all):len(all)], *asked.heir)
+	}
+	for i := range all {
+		if result == nil {
+			record.Consumer(auditlog.Generation{UUID: all[i].Consumer, Sent: all[i].Generation})
+			continue
+		}
+		record.Consumer(auditlog.Generation{UUID: all[i].Consumer, Before: all[i].Generation, After: &result.Claims[i].Generation})
+	}
+}
+
+// claimListed claims a candidate of the client.
+func (o *operations) claimListed(ctx context.Context, asked *claimCreateRequest, sent []ClaimedCandidate) (*ClaimsMade, error) {
+	claimed, err := o.claims.CreateNamed(ctx, route.IdempotencyKey(ctx), asked.consumers[0], asked.heir, asked.listed)
+	if err != nil {
+		return nil, asked.listedError(err)
+	}
+	result := claimsMade(&claimed, 0)
+	result.Candidate = &claimed.Candidate
+	result.Claims[0].Mappings = madeMappings(sent[claimed.Candidate].Mappings)
+	return result, nil
+}
+
+// listedError returns the error of a claim of candidates.
+func (c *claimCreateRequest) listedError(err error) error {
+	faults := claimFaults(c.sent, replacingConsumer(c.consumers[0].Consumer.String()))
+	refused := store.AsRuleViolation(err)
+	if refused == nil || refused.Rule != store.ClaimNoneLeft {
+		return faults.With(claimContendedFaults).Translate(err)
+	}
+	unfit := &fault.Unfit{}
+	for _, candidate := range refused.Values.Refused {
+		reason := faults[candidate.Rule](store.Values{Provider: candidate.Provider, Class: candidate.Class})
+		unfit.Refused = append(unfit.Refused, fault.RefusedCandidate{Candidate: candidate.Candidate, Detail: reason.Detail})
+	}
+	summary := fmt.Sprintf("None of the %d candidates does.", len(c.listed))
+	if len(c.listed) == 1 {
+		summary = "The candidate does not."
+	}
+	return claimNothingFits.Of(summary).WithUnfit(unfit)
+}
+
+// claimsMade converts the result of a claim. The response with a query has one element for each consumer.
+func claimsMade(claimed *store.Claimed, searches int) *ClaimsMade {
+	effort := claimed.Effort
+	result := &ClaimsMade{Effort: ClaimEffort{
+		Searches: searches, Candidates: effort.Full + effort.Stale + 1, Full: effort.Full, Stale: effort.Stale, Held: effort.Held,
+	}}
+	for i := range claimed.Consumers {
+		of := &claimed.Consumers[i]
+		result.Claims = append(result.Claims, ClaimMade{
+			Consumer: of.Rows[0].Consumer, Generation: of.Generation, ProjectID: of.ProjectID, UserID: of.UserID, Type: *of.Type,
+			Allocations: allocationsOf(*of).Allocations,
+		})
+	}
+	return result
+}
+
+var claimContendedFaults = route.RuleFaults{store.ClaimContended: func(store.Values) *fault.Error { return contendedClaim() }}
+
+// contendedClaim returns the error of a claim that lost all candidates of each search.
+func contendedClaim() *fault.Error { return claimContended.Of().WithRetryAfter(time.Second) }
+
+// relation returns the relation of the search; that of nil is none.
+func (r *ClaimRelation) relation() candidates.Relation {
+	switch {
+	case r == nil:
+		return candidates.RelationNone
+	case r.Apart != "":
+		return candidates.RelationApart
+	case r.Together != "":
+		return candidates.RelationTogether
+	}
+	return candidates.RelationNone
+}
+
+// isConflict reports whether a relation has both members. nil has none.
+func (r *ClaimRelation) isConflict() bool { return r != nil && r.Apart != "" && r.Together != "" }
+
+// claimSeveral searches candidates for several consumers and claims them, all or none.
+func (o *operations) claimSeveral(ctx context.Context, asked *claimCreateRequest) (*ClaimsMade, error) {
+	var found *candidates.PlacementSearch
+	var refusal *claimRefusal
+	claimed, err := o.claims.CreateSeveral(ctx, &claims.SeveralRequest{
+		Consumers: asked.consumers, Relation: asked.relation, Questions: asked.questions,
+		Key: route.IdempotencyKey(ctx),
+		Refuse: func(ctx context.Context, in *postgres.Snapshot, of *candidates.PlacementSearch) error {
+			found, refusal = of, nil
+			if of.Reason != "" {
+				refusal = &claimRefusal{of.Question, o.explainUnplaced(ctx, in, asked, of.Question, of.Reason)}
+			}
+			return nil
+		},
+	})
+	if errors.Is(err, claims.ErrNothingFits) || errors.Is(err, claims.ErrUndecided) {
+		return nil, o.unplacedSeveralError(ctx, asked, found, refusal)
+	}
+	if err != nil {
+		return nil, o.foundError(ctx, asked, err)
+	}
+	result := claimsMade(&claimed.Claimed, claimed.Searches)
+	result.Query = &claimed.Question
+	for i := range result.Claims {
+		result.Claims[i].choose(&claimed.Members[i])
+	}
+	return result, nil
+}
+
+// The relations in the texts of refusals.
+var textsOfRelations = map[candidates.Relation]string{
+	candidates.RelationApart: " that are apart by root", candidates.RelationTogether: " that are together by root",
+}
+
+// unplacedSeveralError returns the error of a claim that found no place for all consumers. It has an explanation if the last
+// query has no candidate even for one of them: refusal is nil if it has.
+func (o *operations) unplacedSeveralError(
+	ctx context.Context, asked *claimCreateRequest, found *candidates.PlacementSearch, refusal *claimRefusal,
+) error {
+	summary := fmt.Sprintf("%d of %d consumers%s can be placed.", found.Fit, len(asked.consumers), textsOfRelations[asked.relation])
+	failure := &claimNothingFits
+	if !found.IsExact {
+		failure = &claimUndecided
+	}
+	unfit := failure.Of(summary).WithUnfit(&fault.Unfit{Fit: &found.Fit, Exact: &found.IsExact})
+	if refusal == nil {
+		return unfit
+	}
+	o.recordUnplaced(ctx, asked, refusal)
+	if explainsErrors(ctx) {
+		unfit = unfit.WithExplanation(refusal.explanation)
+	}
+	return unfit
 }

@@ -7,6 +7,7 @@ package placement
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"time"
 
@@ -229,4 +230,42 @@ func (p *providerPath) id() uuid.UUID {
 func (o *operations) exists(ctx context.Context, in *providerPath) error {
 	_, err := o.store.ProviderShow(ctx, in.id())
 	return route.RuleFaults{store.ProviderNotFound: providerNotFound.Fixed(in.UUID)}.Translate(err)
+}
+
+// optionalUUID distinguishes an omitted UUID from null, which encoding/json does not.
+type optionalUUID struct {
+	Sent  bool
+	Value *uuid.UUID
+}
+
+// UnmarshalJSON implements json.Unmarshaler. encoding/json calls it only for a member that was sent.
+func (u *optionalUUID) UnmarshalJSON(raw []byte) error {
+	var text *string
+	if err := json.Unmarshal(raw, &text); err != nil {
+		return err
+	}
+	u.Sent = true
+	if text != nil {
+		id, _ := uuidlike.Parse(*text)
+		u.Value = &id
+	}
+	return nil
+}
+
+// Schema implements huma.SchemaProvider.
+func (optionalUUID) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Format: "uuid", Nullable: true}
+}
+
+func rootOperations() []*route.Operation {
+	return []*route.Operation{{
+		ID: "version-list", Method: http.MethodGet, Path: "/", Tag: tagVersions,
+		Summary: "List the supported API versions", ReadsQuery: true,
+		Description: "Requires no token. The query string is ignored.",
+		Variants:    []route.Variant{route.From(v(0), versionList, route.Example(showing(microversion.VersionsDocument())))},
+	}}
+}
+
+func versionList(ctx context.Context, _ *none) (*cached[microversion.Document], error) {
+	return answer(ctx, microversion.VersionsDocument(), now()), nil
 }

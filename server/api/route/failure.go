@@ -2,6 +2,9 @@ package route
 
 import (
 	"maps"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/berthd/berth/server/data/store"
 	"github.com/berthd/berth/server/wire/fault"
@@ -85,4 +88,14 @@ func (f RuleFaults) Translate(err error) error {
 func (f RuleFaults) With(more RuleFaults) RuleFaults {
 	maps.Copy(f, more)
 	return f
+}
+
+// Fail replaces the response of an operation by an error, although a part of its body was written. If the writer has
+// already sent that part, Fail aborts the connection, so that the client does not treat a partial response as complete.
+func Fail(to huma.Context, err error) {
+	if answer, ok := to.BodyWriter().(interface{ Fail(error) }); ok {
+		answer.Fail(err)
+		return
+	}
+	panic(http.ErrAbortHandler)
 }
