@@ -17,8 +17,8 @@ help: ## list the targets
 build: ## build bin/berth with its version in it
 	$(GO) build -trimpath -ldflags '-X github.com/berthd/berth/cmd/berth/version.version=$(VERSION)' -o bin/berth ./cmd/berth
 
-# The tests of random cases take RAPID_CHECKS clouds or sequences each; `make soak-tests` takes more.
-RUNTESTS = RAPID_CHECKS=$(or $(RAPID_CHECKS),10) $(GO) -C tools run ./runtests -root ..
+# The tests of random cases take RAPID_CHECKS clouds or sequences each, of RAPID_STEPS operations; `make soak-tests` takes more.
+RUNTESTS = RAPID_CHECKS=$(or $(RAPID_CHECKS),10) RAPID_STEPS=$(or $(RAPID_STEPS),12) $(GO) -C tools run ./runtests -root ..
 
 test: postgresql ## run every test; installs PostgreSQL's binaries if there are none
 	@$(RUNTESTS) all $(FLAGS)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/berthd/berth/internal/test/counts"
 	"github.com/berthd/berth/internal/test/dbtest"
 	"github.com/berthd/berth/internal/test/servertest"
 	"github.com/berthd/berth/server/data/postgres"
@@ -255,6 +256,9 @@ func TestClaim_CrowdOverHTTP_AsManySucceedAsFit(t *testing.T) {
 	for name, layout := range map[string]crowdLayout{"one provider": onOneProvider, "many hosts": onManyHosts, "common pool": inCommonPool} {
 		for _, size := range []struct{ claimants, places int }{{64, 1}, {64, 40}, {64, 60}, {256, 40}} {
 			for _, order := range []string{"", "id"} {
+				if order != "" && !counts.All() && size.places != 40 {
+					continue
+				}
 				t.Run(fmt.Sprintf("%s, %d claimants, %d places, order %q", name, size.claimants, size.places, order), func(t *testing.T) {
 					crowd := newClaimCrowd(t, layout, size.places, order)
 					crowd.claimAtOnce(size.claimants)

@@ -22,6 +22,10 @@ const module = "github.com/berthd/berth/"
 // silence is the time after which a line says what runs, if no package has ended.
 const silence = 20 * time.Second
 
+// linkerFlags leave debugging information out of the test programs, which halves the time of a build from a warm cache, and
+// leave go vet to `make lint`.
+var linkerFlags = []string{"-ldflags=-w", "-vet=off"}
+
 // garbage is the GOGC of builds and tests: collecting less often saves a tenth of the CPU time.
 const garbage = "400"
 
@@ -69,7 +73,7 @@ func goTest(ctx context.Context, root string, packages, flags []string, to *repo
 	for _, path := range packages {
 		to.left[path] = true
 	}
-	command := exec.CommandContext(ctx, "go", slices.Concat([]string{"test", "-json"}, flags, packages)...)
+	command := exec.CommandContext(ctx, "go", slices.Concat([]string{"test", "-json"}, linkerFlags, flags, packages)...)
 	command.Dir, command.Stderr = root, os.Stderr
 	command.Env = append(os.Environ(), "GOGC="+cmp.Or(os.Getenv("GOGC"), garbage))
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGINT) }

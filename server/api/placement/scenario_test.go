@@ -1,6 +1,9 @@
 package placement_test
 
 import (
+	"io"
+	"maps"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -12,6 +15,7 @@ import (
 	"github.com/berthd/berth/internal/test/storetest"
 	"github.com/berthd/berth/server"
 	"github.com/berthd/berth/server/data/migrate"
+	"github.com/berthd/berth/server/wire/inside"
 	"github.com/berthd/berth/server/wire/microversion"
 )
 
@@ -69,7 +73,7 @@ const expanded = `
 
 // TestMigration_NextSchemaAndServiceRole_ScenariosPass simulates a rolling upgrade: servers of this version use a database
 // that the first server of the next version has migrated. They have the privileges of 'berth db roles' for the service,
-// which must suffice for every request.
+// which must suffice for every request. The requests pass the transport of package inside, which must not change a byte.
 func TestMigration_NextSchemaAndServiceRole_ScenariosPass(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long; it runs without -short")
@@ -92,9 +96,31 @@ func TestMigration_NextSchemaAndServiceRole_ScenariosPass(t *testing.T) {
 		if _, err := db.Pool.Exec(t.Context(), roles.Statements()); err != nil {
 			t.Fatal(err)
 		}
-		return serveOn(t, file, &service)
+		server := serveOn(t, file, &service)
+		transport := inside.Serve(server.Handler, servertest.Log(t))
+		t.Cleanup(func() { _ = transport.Close() })
+		server.Handler = handOn(transport)
+		return server
 	}}
 	suite.Run(t, files)
+}
+
+// handOn forwards requests to the transport, so that scenarios, which need a socket, reach it.
+func handOn(transport http.RoundTripper) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		inner := r.Clone(r.Context())
+		inner.RequestURI, inner.URL.Scheme, inner.URL.Host = "", "http", "berth"
+		response, err := transport.RoundTrip(inner)
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		defer func() { _ = response.Body.Close() }()
+		maps.Copy(w.Header(), response.Header)
+		w.WriteHeader(response.StatusCode)
+		if _, err := io.Copy(w, response.Body); err != nil {
+			panic(http.ErrAbortHandler)
+		}
+	}
 }
 
 // routes returns all paths of the API.

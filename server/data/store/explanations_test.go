@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthd/berth/gen/db"
+	"github.com/berthd/berth/internal/test/counts"
 	"github.com/berthd/berth/internal/test/dbtest"
 	"github.com/berthd/berth/server/data/postgres"
 	"github.com/berthd/berth/server/data/store"
@@ -255,33 +256,32 @@ func TestExplain_CleanDuringRecord_SkipsRow(t *testing.T) {
 	}
 }
 
-// millionExplanations adds a million requests and 100,000 explanations of the last day.
-const millionExplanations = `
+// requestsOfOneDay adds explanations of the last day, and ten requests of each.
+const requestsOfOneDay = `
 INSERT INTO explanations (digest, window_start, kind, api, microversion, question, options, reason, requests, first_asked_at, last_asked_at)
 SELECT decode(lpad(to_hex(n), 64, '0'), 'hex'), now(), 'candidates', 'placement', '1.36', 'resources=VCPU:' || n, '{}', 'no_tree', 10, asked.at, asked.at
-FROM generate_series(1, 100000) AS n, LATERAL (SELECT now() - n * interval '500 milliseconds') AS asked (at);
+FROM generate_series(1, %d) AS n, LATERAL (SELECT now() - n * interval '500 milliseconds') AS asked (at);
 INSERT INTO explanation_requests SELECT gen_random_uuid(), NULL, e.id, e.last_asked_at FROM explanations AS e, generate_series(1, 10);
 ANALYZE explanations, explanation_requests;`
 
-// TestExplain_MillionRequests_CleanedByTwoServers has two servers clean at the same time. Neither waits for the other, so
+// TestExplain_MillionRequests_CleanedByTwoServers has two servers clean a million requests, or the share of counts, at the same time. Neither waits for the other, so
 // that each may see the other's lock; both together keep the bounds.
 func TestExplain_MillionRequests_CleanedByTwoServers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long; it runs without -short")
 	}
 	t.Parallel()
-	cloud := dbtest.New(t)
-	if _, err := cloud.Pool.Exec(t.Context(), millionExplanations); err != nil {
+	cloud, rows := dbtest.New(t), counts.Of(100_000)
+	if _, err := cloud.Pool.Exec(t.Context(), fmt.Sprintf(requestsOfOneDay, rows)); err != nil {
 		t.Fatal(err)
 	}
-	const rows = 100_000
 	var group sync.WaitGroup
 	for range 2 {
 		s := openExplanations(t, cloud)
 		group.Go(func() {
 			for isDone := false; !isDone; {
 				var err error
-				if isDone, err = s.ExplanationClean(t.Context(), 24*time.Hour, rows); err != nil {
+				if isDone, err = s.ExplanationClean(t.Context(), 24*time.Hour, int64(rows)); err != nil {
 					t.Error(err)
 					return
 				}
