@@ -31,7 +31,7 @@ var putTogether = map[string]string{
 	"server/data/cluster/database.go: statement":                                               "the embedded cluster's settings, quoted by PostgreSQL's format()",
 	"server/data/migrate/comments.go: statements.String()":                                     "COMMENT ON, from the comments of the SQL sources, in quotes; utility statements take no parameters",
 	"server/data/placementdb/staging_schema.go: strings.Join(statements, \"\\n\")":             "sql/import/staging.sql, which is in the program, and its comments",
-	"server/data/audit/audit.go: question":                                                     "a file of sql/audit, which is in the program",
+	"server/data/audit/audit.go: query":                                                        "a file of sql/audit, which is in the program",
 	"server/data/audit/repair.go: remedy":                                                      "a file of sql/audit, which is in the program",
 	"server/data/audit/repair.go: statement":                                                   "one of two constants",
 	"server/data/placementdb/target.go: query":                                                 "`berth import`: constants of generated code",

@@ -97,20 +97,20 @@ func (l *limiter) serve(run handler, w http.ResponseWriter, r *http.Request, lea
 	if l.room == nil {
 		return run(w, r)
 	}
-	answer := newAnswer(w, l.room)
-	defer answer.body.Close()
-	if err := answer.operate(run, r); err != nil {
+	response := newAnswer(w, l.room)
+	defer response.body.Close()
+	if err := response.operate(run, r); err != nil {
 		return err
 	}
-	if err := answer.failed(); err != nil {
+	if err := response.failed(); err != nil {
 		return err
 	}
-	if answer.body.Hold() {
+	if response.body.Hold() {
 		leave()
 	}
 	l.writing.Inc()
 	defer l.writing.Dec()
-	answer.send()
+	response.send()
 	return nil
 }
 

@@ -44,7 +44,7 @@ func nextTransactionID(t *testing.T, conn *pgx.Conn) (id int64) {
 	return id
 }
 
-// TestClaim_CapacityFit_AssignsNoTransactionID sends questions with every kind of change, and those of the other reads.
+// TestClaim_CapacityFit_AssignsNoTransactionID sends queries with every kind of change, and those of the other reads.
 func TestClaim_CapacityFit_AssignsNoTransactionID(t *testing.T) {
 	t.Parallel()
 	quiet := quietCluster(t)

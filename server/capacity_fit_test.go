@@ -64,7 +64,7 @@ func TestClaim_SeveralOfCapacityFit_SucceedAndOneMoreDoesNot(t *testing.T) {
 	}
 }
 
-// TestLimits_ThirdCapacityFitOfCaller_Returns503 blocks two questions of a caller at a lock.
+// TestLimits_ThirdCapacityFitOfCaller_Returns503 blocks two queries of a caller at a lock.
 func TestLimits_ThirdCapacityFitOfCaller_Returns503(t *testing.T) {
 	t.Parallel()
 	made := &explaining{t: t, Server: servertest.New(t, servertest.Options{StandardNames: true})}

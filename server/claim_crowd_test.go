@@ -25,7 +25,7 @@ type claimCrowd struct {
 	t    *testing.T
 	url  string
 	http *http.Client
-	// query is the only question of each claim.
+	// query is the only query of each claim.
 	query map[string]any
 	// mutex is of the following fields: the claims of all clients, also refused ones, and when releases ended.
 	mutex    sync.Mutex

@@ -97,30 +97,30 @@ func schemaState(on *store.Store) func(context.Context) (migrate.State, error) {
 }
 
 // ServeHTTP responds 200 if the server can serve requests, otherwise 503, with the reason and the checks.
-func (r *readiness) ServeHTTP(w http.ResponseWriter, asked *http.Request) {
+func (r *readiness) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	select {
 	case <-r.draining:
 		writeProbe(w, http.StatusServiceUnavailable, probe{Status: "draining", Reason: "the server is about to stop; send requests to another"})
 		return
 	default:
 	}
-	status, answer := readinessOf(r.look.get(asked.Context(), databaseTimeout))
+	status, response := readinessOf(r.look.get(request.Context(), databaseTimeout))
 	if starved := r.starved(); status == http.StatusOK && r.limit > 0 && starved >= r.limit {
-		status, answer.Status = http.StatusServiceUnavailable, "unavailable"
-		answer.Reason = fmt.Sprintf("no request has got a connection to the database for %s", starved.Truncate(time.Second))
-		answer.Checks["connections"] = "exhausted"
+		status, response.Status = http.StatusServiceUnavailable, "unavailable"
+		response.Reason = fmt.Sprintf("no request has got a connection to the database for %s", starved.Truncate(time.Second))
+		response.Checks["connections"] = "exhausted"
 	}
 	// A full pool delays searches only, and other servers have the same load balancer, so it does not make this one unready.
 	if state := r.searches(); state.Waiting > 0 {
-		answer.Checks["searches"] = fmt.Sprintf("%d run, %d wait, the oldest for %s", state.Running, state.Waiting, state.OldestWait.Truncate(time.Second))
+		response.Checks["searches"] = fmt.Sprintf("%d run, %d wait, the oldest for %s", state.Running, state.Waiting, state.OldestWait.Truncate(time.Second))
 	}
-	writeProbe(w, status, answer)
+	writeProbe(w, status, response)
 }
 
 func readinessOf(found queryResult[databaseState]) (int, probe) {
-	answer := probe{Status: "unavailable", Checks: map[string]string{"database": "ok", "schema": string(found.value.schema)}}
+	response := probe{Status: "unavailable", Checks: map[string]string{"database": "ok", "schema": string(found.value.schema)}}
 	if len(found.value.losses) > 0 {
-		answer.Checks["durability"] = durability(found.value.losses)
+		response.Checks["durability"] = durability(found.value.losses)
 	}
 	switch {
 	case found.at.IsZero() || time.Since(found.at) > databaseTimeout+readinessTTL:
@@ -128,20 +128,20 @@ func readinessOf(found queryResult[databaseState]) (int, probe) {
 		found.err = errNoResultYet
 		fallthrough
 	case found.err != nil && !errors.Is(found.err, session.ErrUnsuitable):
-		answer.Reason = "the database does not answer; the log says why"
+		response.Reason = "the database does not answer; the log says why"
 		if errors.Is(found.err, errNoResultYet) {
-			answer.Reason = "the database does not answer in time"
+			response.Reason = "the database does not answer in time"
 		}
-		answer.Checks = map[string]string{"database": "does not answer", "schema": "unknown"}
+		response.Checks = map[string]string{"database": "does not answer", "schema": "unknown"}
 	case found.err != nil:
-		answer.Reason = "Berth cannot work with a setting of the database; the log says which"
+		response.Reason = "Berth cannot work with a setting of the database; the log says which"
 	case found.value.schema == migrate.StateOutdated || found.value.schema == migrate.StatePlacement:
-		answer.Reason = "the schema of the database is older than this berth needs; run 'berth db migrate'"
+		response.Reason = "the schema of the database is older than this berth needs; run 'berth db migrate'"
 	default:
-		answer.Status = "ready"
-		return http.StatusOK, answer
+		response.Status = "ready"
+		return http.StatusOK, response
 	}
-	return http.StatusServiceUnavailable, answer
+	return http.StatusServiceUnavailable, response
 }
 
 // durability returns the settings with which PostgreSQL may lose acknowledged writes.

@@ -211,25 +211,25 @@ func (o *operations) nodeAllocationExplain(ctx context.Context, in *allocationIn
 // explain computes the explanation of an allocation. After an error of a later query it is incomplete.
 func (o *operations) explain(ctx context.Context, asked *store.NodeAllocation) (*explain.NodeAllocation, error) {
 	listable := listableNodes(ctx)
-	question := &explain.NodeQuery{Asked: asked, Limited: listable.None || listable.Project != nil}
+	query := &explain.NodeQuery{Asked: asked, Limited: listable.None || listable.Project != nil}
 	traits := explain.TraitElements(asked.Traits)
 	var err error
-	question.Groups, question.AreProviders, err = o.store.NodeAllocationExplain(ctx, asked, traits, listable, asked.ResourceClass)
+	query.Groups, query.AreProviders, err = o.store.NodeAllocationExplain(ctx, asked, traits, listable, asked.ResourceClass)
 	if err != nil {
 		return nil, err
 	}
-	question.Similar = []store.NodeGroup{}
-	if similar := question.SimilarClasses(); len(similar) > 0 {
-		if question.Similar, _, err = o.store.NodeAllocationExplain(ctx, asked, traits, listable, similar...); err != nil {
-			question.Similar = nil
+	query.Similar = []store.NodeGroup{}
+	if similar := query.SimilarClasses(); len(similar) > 0 {
+		if query.Similar, _, err = o.store.NodeAllocationExplain(ctx, asked, traits, listable, similar...); err != nil {
+			query.Similar = nil
 		}
 	}
-	if question.NeedsTraits() {
-		if question.Traits, err = o.store.NodeAllocationExplainTraits(ctx, listable); err != nil {
-			question.Traits = nil
+	if query.NeedsTraits() {
+		if query.Traits, err = o.store.NodeAllocationExplainTraits(ctx, listable); err != nil {
+			query.Traits = nil
 		}
 	}
-	return explain.ExplainNodeAllocation(question), nil
+	return explain.ExplainNodeAllocation(query), nil
 }
 
 // listableNodes returns the nodes that the caller may list, by the rules of GET /v1/nodes.

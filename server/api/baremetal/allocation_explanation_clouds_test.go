@@ -72,7 +72,7 @@ func (n *cloudNode) hasTraits(element string) bool {
 	return has != forbidden
 }
 
-// question is what a random node allocation requests.
+// query is what a random node allocation requests.
 type question struct {
 	class, owner string
 	candidates   []string
@@ -131,7 +131,7 @@ func (q question) stages(providers bool) (names []string, passes []func(*cloudNo
 	return names, passes
 }
 
-// relaxed applies a relaxation to a question.
+// relaxed applies a relaxation to a query.
 func (q question) relaxed(change map[string]any) question {
 	name, value, _ := strings.Cut(change["value"].(string), "=")
 	switch name {
@@ -183,7 +183,7 @@ func shownFunnel(shown *response) (counts []string) {
 	return counts
 }
 
-// tries reports whether the decision finds a node for a question, and gives the node back.
+// tries reports whether the decision finds a node for a query, and gives the node back.
 func (s *service) tries(asked question) bool {
 	s.t.Helper()
 	id := s.createExtended(asked.body()).wants(http.StatusCreated).body["uuid"].(string)
@@ -221,7 +221,7 @@ func TestExplain_NodeAllocationInRandomClouds_AgreesWithDecision(t *testing.T) {
 	}
 }
 
-// compares compares the explanation of a question with filters in memory and with decisions.
+// compares compares the explanation of a query with filters in memory and with decisions.
 func (s *service) compares(asked question, nodes []cloudNode, providers bool) {
 	s.t.Helper()
 	id := s.createExtended(asked.body()).wants(http.StatusCreated).body["uuid"].(string)

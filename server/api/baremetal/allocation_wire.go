@@ -96,45 +96,45 @@ func allocationOf(ctx context.Context, fields chosen, from *store.NodeAllocation
 
 // wanted converts the request to one for the store. isTrait reports whether a text is valid as a trait.
 func (r *AllocationRequest) wanted(isTrait func(string) bool) (store.NodeAllocationRequest, error) {
-	asked := store.NodeAllocationRequest{
+	request := store.NodeAllocationRequest{
 		Name: r.Name, Traits: r.Traits, Owner: r.Owner, CandidateNodes: make([]string, len(r.Candidates)),
 	}
 	if r.UUID != nil {
 		id, ok := asUUID(*r.UUID)
 		if !ok {
-			return asked, badUUID("uuid", *r.UUID)
+			return request, badUUID("uuid", *r.UUID)
 		}
-		asked.UUID = &id
+		request.UUID = &id
 	}
 	if r.ResourceClass != nil {
-		asked.ResourceClass = *r.ResourceClass
+		request.ResourceClass = *r.ResourceClass
 	}
 	if r.Node != nil {
 		node, err := ident(*r.Node)
 		if err != nil {
-			return asked, err
+			return request, err
 		}
-		asked.Node = &node
+		request.Node = &node
 	}
-	if asked.ResourceClass == "" && asked.Node == nil {
-		return asked, noClass
+	if request.ResourceClass == "" && request.Node == nil {
+		return request, noClass
 	}
 	for _, trait := range r.Traits {
 		if !isTrait(trait) {
-			return asked, badTrait(trait)
+			return request, badTrait(trait)
 		}
 	}
 	for i, node := range r.Candidates {
-		asked.CandidateNodes[i] = node
+		request.CandidateNodes[i] = node
 		if id, ok := asUUID(node); ok {
-			asked.CandidateNodes[i] = id.String()
+			request.CandidateNodes[i] = id.String()
 		}
 	}
 	if r.Extra != nil {
-		asked.Extra = json.RawMessage(*r.Extra)
-		return asked, checkExtra(asked.Extra)
+		request.Extra = json.RawMessage(*r.Extra)
+		return request, checkExtra(request.Extra)
 	}
-	return asked, nil
+	return request, nil
 }
 
 // checkExtra returns an error for values that the database cannot store.

@@ -182,11 +182,11 @@ func (s *candidateRequest) startExplained(ctx context.Context, leave func()) (*c
 // explain explains a result in its snapshot. After a panic the explanation has the short form.
 func (s *candidateRequest) explain(ctx context.Context, found *candidates.Result, count int) *explain.Explanation {
 	begun := time.Now()
-	question := explainedQuestion(s.values, s.asked)
-	question.Found, question.Reason, question.FreesConsumers = count, s.reason, maySeeFreed(ctx)
+	explained := explainedQuery(s.values, s.asked)
+	explained.Found, explained.Reason, explained.FreesConsumers = count, s.reason, maySeeFreed(ctx)
 	var explanation *explain.Explanation
 	err := explainlog.Guard(func() (err error) {
-		explanation, err = s.explainer.Explain(ctx, found.Snapshot(), question, s.explanations.Timeout)
+		explanation, err = s.explainer.Explain(ctx, found.Snapshot(), explained, s.explanations.Timeout)
 		return err
 	})
 	if err != nil {
@@ -226,8 +226,8 @@ func (s *candidateRequest) findReason(ctx context.Context) explain.Reason {
 	return explain.Reason(found.Reason)
 }
 
-// explainedQuestion returns the question of a query string.
-func explainedQuestion(values querystring.Values, asked candidates.Query) *explain.ExplainedQuery {
+// explainedQuestion returns the query of a query string.
+func explainedQuery(values querystring.Values, asked candidates.Query) *explain.ExplainedQuery {
 	policy, _ := values.First(groupPolicyParam)
 	return &explain.ExplainedQuery{
 		Query: asked, HasPolicy: policy != "",

@@ -92,7 +92,7 @@ func (s *CandidateSearch) values() querystring.Values {
 	return querystring.Of(params...)
 }
 
-// params returns the parameters of a question: the groups with their parameters, then the others. The schema has rejected an
+// params returns the parameters of a query: the groups with their parameters, then the others. The schema has rejected an
 // empty in_tree and group_policy, so an empty text is a missing one.
 func (s *CandidateQuery) params(order *string) searchParams {
 	var params searchParams

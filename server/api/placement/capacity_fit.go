@@ -103,11 +103,11 @@ func exampleCapacityFit() CapacityFit {
 	}
 }
 
-// defaultFitCount is the number of members of a question without one.
+// defaultFitCount is the number of members of a query without one.
 const defaultFitCount = 100
 
 func (o *operations) capacityFit(ctx context.Context, _ *none, body *CapacityFitQuery) (*cached[CapacityFit], error) {
-	question, err := o.fitQuestion(ctx, body)
+	fit, err := o.fitQuery(ctx, body)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func (o *operations) capacityFit(ctx context.Context, _ *none, body *CapacityFit
 		return nil, capacityBusy.Of(maxFitsOfCaller).WithRetryAfter(time.Second)
 	}
 	defer leave()
-	found, err := o.search.CapacityFit(ctx, *question)
+	found, err := o.search.CapacityFit(ctx, *fit)
 	var refused *candidates.ChangeError
 	switch {
 	case errors.As(err, &refused):
@@ -127,8 +127,8 @@ func (o *operations) capacityFit(ctx context.Context, _ *none, body *CapacityFit
 	return answer(ctx, capacityFitOf(found), now()), nil
 }
 
-// fitQuestion checks a request. The order of its checks is the order of errors.
-func (o *operations) fitQuestion(ctx context.Context, body *CapacityFitQuery) (*candidates.FitQuery, error) {
+// fitQuery checks a request. The order of its checks is the order of errors.
+func (o *operations) fitQuery(ctx context.Context, body *CapacityFitQuery) (*candidates.FitQuery, error) {
 	query, err := candidateQuery(querystring.Of(body.Query.params(body.Query.Order)...), microversion.From(ctx))
 	if err != nil {
 		return nil, err
@@ -137,13 +137,13 @@ func (o *operations) fitQuestion(ctx context.Context, body *CapacityFitQuery) (*
 	if body.Relation.isConflict() {
 		return nil, claimRelationConflict.Of()
 	}
-	question := &candidates.FitQuery{
+	fit := &candidates.FitQuery{
 		Query: query, Count: defaultFitCount, Relation: body.Relation.relation(), Changes: fitChanges(body.Changes), Until: fitUntil(ctx),
 	}
 	if body.Count != nil {
-		question.Count = int(body.Count.Int)
+		fit.Count = int(body.Count.Int)
 	}
-	return question, nil
+	return fit, nil
 }
 
 // fitReserve is how long before the end of a request the search ends.
@@ -340,16 +340,16 @@ func fitChangeError(asked []CapacityFitChange, refused *candidates.ChangeError) 
 	return capacityChangeUnknown.Of(place, "resource class", change.settings.Class)
 }
 
-// maxFitsOfCaller is how many questions about capacity one caller may have running on a server.
+// maxFitsOfCaller is how many queries about capacity one caller may have running on a server.
 const maxFitsOfCaller = 2
 
-// runningFits counts the questions about capacity that run, by caller. It is safe for concurrent use.
+// runningFits counts the queries about capacity that run, by caller. It is safe for concurrent use.
 type runningFits struct {
 	mu       sync.Mutex
 	byCaller map[string]int
 }
 
-// enter counts a question, unless the caller has the maximum number running. leave ends it.
+// enter counts a query, unless the caller has the maximum number running. leave ends it.
 func (r *runningFits) enter(caller string) (leave func(), entered bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

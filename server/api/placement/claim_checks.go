@@ -67,23 +67,23 @@ func (o *operations) checkClaim(ctx context.Context, body *ClaimCreate) (*claimC
 	if (body.Queries == nil) == (body.Candidates == nil) {
 		return nil, claimWithoutPlaces.Of()
 	}
-	asked := &claimCreateRequest{sent: receivedUUIDs{}}
-	if err := asked.readConsumers(body); err != nil {
+	request := &claimCreateRequest{sent: receivedUUIDs{}}
+	if err := request.readConsumers(body); err != nil {
 		return nil, err
 	}
-	for _, check := range []func(*ClaimCreate) error{checkSeveral, checkGenerations, asked.readListed} {
+	for _, check := range []func(*ClaimCreate) error{checkSeveral, checkGenerations, request.readListed} {
 		if err := check(body); err != nil {
 			return nil, err
 		}
 	}
-	if err := o.readQueries(ctx, asked, body.Queries); err != nil {
+	if err := o.readQueries(ctx, request, body.Queries); err != nil {
 		return nil, err
 	}
 	if body.Relation.isConflict() {
 		return nil, claimRelationConflict.Of()
 	}
-	asked.relation = body.Relation.relation()
-	return asked, nil
+	request.relation = body.Relation.relation()
+	return request, nil
 }
 
 // readConsumers reads the consumers. It returns an error if one is named twice.
@@ -171,7 +171,7 @@ func (c *claimCreateRequest) readListed(body *ClaimCreate) error {
 }
 
 // readQueries parses the queries as POST /allocation_candidates does.
-func (o *operations) readQueries(ctx context.Context, asked *claimCreateRequest, queries []ClaimQuery) error {
+func (o *operations) readQueries(ctx context.Context, request *claimCreateRequest, queries []ClaimQuery) error {
 	for i := range queries {
 		values := querystring.Of(queries[i].params(queries[i].Order)...)
 		query, err := candidateQuery(values, microversion.From(ctx))
@@ -179,7 +179,7 @@ func (o *operations) readQueries(ctx context.Context, asked *claimCreateRequest,
 			return inQuery(err, i, len(queries))
 		}
 		query.Budget = o.candidates.Budget
-		asked.values, asked.questions = append(asked.values, values), append(asked.questions, query)
+		request.values, request.queries = append(request.values, values), append(request.queries, query)
 	}
 	return nil
 }

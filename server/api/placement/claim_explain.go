@@ -106,7 +106,7 @@ func logUnexplained(ctx context.Context, err error) {
 
 // claimRefusal is why a claim found nothing: the index of a query without candidates, and its explanation.
 type claimRefusal struct {
-	question    int
+	query       int
 	explanation *explain.Explanation
 }
 
@@ -114,10 +114,10 @@ type claimRefusal struct {
 func (o *operations) claimFound(ctx context.Context, asked *claimCreateRequest) (*ClaimsMade, error) {
 	var refusal claimRefusal
 	claimed, err := o.claims.Create(ctx, &claims.Request{
-		Consumer: asked.consumers[0], Heir: asked.heir, Questions: asked.questions,
+		Consumer: asked.consumers[0], Heir: asked.heir, Queries: asked.queries,
 		Key: route.IdempotencyKey(ctx),
 		Refuse: func(ctx context.Context, in *postgres.Snapshot, found *candidates.ClaimSearch) error {
-			refusal = claimRefusal{found.Question, o.explainUnplaced(ctx, in, asked, found.Question, found.Reason)}
+			refusal = claimRefusal{found.Query, o.explainUnplaced(ctx, in, asked, found.Query, found.Reason)}
 			return nil
 		},
 	})
@@ -128,7 +128,7 @@ func (o *operations) claimFound(ctx context.Context, asked *claimCreateRequest) 
 		return nil, o.foundError(ctx, asked, err)
 	}
 	result := claimsMade(&claimed.Claimed, claimed.Searches)
-	result.Query = &claimed.Question
+	result.Query = &claimed.Query
 	result.Claims[0].choose(&claimed.Chosen)
 	return result, nil
 }
@@ -146,7 +146,7 @@ func (o *operations) foundError(ctx context.Context, asked *claimCreateRequest, 
 	case errors.Is(err, claims.ErrContended):
 		return contendedClaim()
 	case errors.As(err, &failed):
-		return inQuery(o.candidateError(ctx, failed.Err), failed.Question, len(asked.questions))
+		return inQuery(o.candidateError(ctx, failed.Err), failed.Query, len(asked.queries))
 	}
 	return claimFaults(nil, "").Translate(err)
 }
@@ -167,13 +167,13 @@ func (o *operations) explainUnplaced(
 	defer leave()
 	leaveSlot(ctx)
 	begun := time.Now()
-	question := explainedQuestion(asked.values[place], asked.questions[place])
-	question.Reason = explain.Reason(reason)
+	explained := explainedQuery(asked.values[place], asked.queries[place])
+	explained.Reason = explain.Reason(reason)
 	// A consumer that exists gives its allocations back, so that it need not go.
-	question.FreesConsumers = maySeeFreed(ctx) && asked.consumers[0].Generation == nil
+	explained.FreesConsumers = maySeeFreed(ctx) && asked.consumers[0].Generation == nil
 	var explanation *explain.Explanation
 	err := explainlog.Guard(func() (err error) {
-		explanation, err = o.explainer.Explain(ctx, in, question, o.explanations.Timeout)
+		explanation, err = o.explainer.Explain(ctx, in, explained, o.explanations.Timeout)
 		return err
 	})
 	if err != nil {
@@ -205,7 +205,7 @@ func (o *operations) recordUnplaced(ctx context.Context, asked *claimCreateReque
 	}
 	record := explainlog.Record{
 		RequestID: info.ID, GlobalRequestID: info.GlobalID, At: time.Now(), Kind: explainlog.Candidates,
-		Version: microversion.From(ctx), Values: asked.values[refusal.question], Options: o.candidates.recorded(),
+		Version: microversion.From(ctx), Values: asked.values[refusal.query], Options: o.candidates.recorded(),
 		Reason: explanation.Reason,
 	}
 	if !explanation.Incomplete {

@@ -172,30 +172,30 @@ type claimCreateRequest struct {
 	// consumers are those of the request; heir is hand_over_to, nil for none.
 	consumers []store.Claim
 	heir      *store.Claim
-	// values and questions are the queries.
-	values    []querystring.Values
-	questions []candidates.Query
-	relation  candidates.Relation
+	// values and queries are the queries.
+	values   []querystring.Values
+	queries  []candidates.Query
+	relation candidates.Relation
 	// listed are the candidates; sent are the UUIDs of providers as the client wrote them.
 	listed [][]store.Allocation
 	sent   receivedUUIDs
 }
 
 func (o *operations) claimCreate(ctx context.Context, _ *none, body *ClaimCreate) (*cached[ClaimsMade], error) {
-	asked, err := o.checkClaim(ctx, body)
+	request, err := o.checkClaim(ctx, body)
 	if err != nil {
 		return nil, err
 	}
 	var result *ClaimsMade
 	switch {
-	case asked.listed != nil:
-		result, err = o.claimListed(ctx, asked, body.Candidates)
-	case len(asked.consumers) > 1:
-		result, err = o.claimSeveral(ctx, asked)
+	case request.listed != nil:
+		result, err = o.claimListed(ctx, request, body.Candidates)
+	case len(request.consumers) > 1:
+		result, err = o.claimSeveral(ctx, request)
 	default:
-		result, err = o.claimFound(ctx, asked)
+		result, err = o.claimFound(ctx, request)
 	}
-	recordClaimed(ctx, asked, result)
+	recordClaimed(ctx, request, result)
 	if err != nil {
 		return nil, err
 	}
@@ -203,10 +203,10 @@ func (o *operations) claimCreate(ctx context.Context, _ *none, body *ClaimCreate
 }
 
 // recordClaimed adds the consumers to the audit record.
-func recordClaimed(ctx context.Context, asked *claimCreateRequest, result *ClaimsMade) {
-	record, all := auditlog.From(ctx), asked.consumers
-	if asked.heir != nil {
-		all = append(all[:len(all):len(all)], *asked.heir)
+func recordClaimed(ctx context.Context, request *claimCreateRequest, result *ClaimsMade) {
+	record, all := auditlog.From(ctx), request.consumers
+	if request.heir != nil {
+		all = append(all[:len(all):len(all)], *request.heir)
 	}
 	for i := range all {
 		if result == nil {
@@ -218,10 +218,10 @@ func recordClaimed(ctx context.Context, asked *claimCreateRequest, result *Claim
 }
 
 // claimListed claims a candidate of the client.
-func (o *operations) claimListed(ctx context.Context, asked *claimCreateRequest, sent []ClaimedCandidate) (*ClaimsMade, error) {
-	claimed, err := o.claims.CreateNamed(ctx, route.IdempotencyKey(ctx), asked.consumers[0], asked.heir, asked.listed)
+func (o *operations) claimListed(ctx context.Context, request *claimCreateRequest, sent []ClaimedCandidate) (*ClaimsMade, error) {
+	claimed, err := o.claims.CreateNamed(ctx, route.IdempotencyKey(ctx), request.consumers[0], request.heir, request.listed)
 	if err != nil {
-		return nil, asked.listedError(err)
+		return nil, request.listedError(err)
 	}
 	result := claimsMade(&claimed, 0)
 	result.Candidate = &claimed.Candidate
@@ -286,28 +286,28 @@ func (r *ClaimRelation) relation() candidates.Relation {
 func (r *ClaimRelation) isConflict() bool { return r != nil && r.Apart != "" && r.Together != "" }
 
 // claimSeveral searches candidates for several consumers and claims them, all or none.
-func (o *operations) claimSeveral(ctx context.Context, asked *claimCreateRequest) (*ClaimsMade, error) {
+func (o *operations) claimSeveral(ctx context.Context, request *claimCreateRequest) (*ClaimsMade, error) {
 	var found *candidates.PlacementSearch
 	var refusal *claimRefusal
 	claimed, err := o.claims.CreateSeveral(ctx, &claims.SeveralRequest{
-		Consumers: asked.consumers, Relation: asked.relation, Questions: asked.questions,
+		Consumers: request.consumers, Relation: request.relation, Queries: request.queries,
 		Key: route.IdempotencyKey(ctx),
 		Refuse: func(ctx context.Context, in *postgres.Snapshot, of *candidates.PlacementSearch) error {
 			found, refusal = of, nil
 			if of.Reason != "" {
-				refusal = &claimRefusal{of.Question, o.explainUnplaced(ctx, in, asked, of.Question, of.Reason)}
+				refusal = &claimRefusal{of.Query, o.explainUnplaced(ctx, in, request, of.Query, of.Reason)}
 			}
 			return nil
 		},
 	})
 	if errors.Is(err, claims.ErrNothingFits) || errors.Is(err, claims.ErrUndecided) {
-		return nil, o.unplacedSeveralError(ctx, asked, found, refusal)
+		return nil, o.unplacedSeveralError(ctx, request, found, refusal)
 	}
 	if err != nil {
-		return nil, o.foundError(ctx, asked, err)
+		return nil, o.foundError(ctx, request, err)
 	}
 	result := claimsMade(&claimed.Claimed, claimed.Searches)
-	result.Query = &claimed.Question
+	result.Query = &claimed.Query
 	for i := range result.Claims {
 		result.Claims[i].choose(&claimed.Members[i])
 	}
@@ -322,9 +322,9 @@ var textsOfRelations = map[candidates.Relation]string{
 // unplacedSeveralError returns the error of a claim that found no place for all consumers. It has an explanation if the last
 // query has no candidate even for one of them: refusal is nil if it has.
 func (o *operations) unplacedSeveralError(
-	ctx context.Context, asked *claimCreateRequest, found *candidates.PlacementSearch, refusal *claimRefusal,
+	ctx context.Context, request *claimCreateRequest, found *candidates.PlacementSearch, refusal *claimRefusal,
 ) error {
-	summary := fmt.Sprintf("%d of %d consumers%s can be placed.", found.Fit, len(asked.consumers), textsOfRelations[asked.relation])
+	summary := fmt.Sprintf("%d of %d consumers%s can be placed.", found.Fit, len(request.consumers), textsOfRelations[request.relation])
 	failure := &claimNothingFits
 	if !found.IsExact {
 		failure = &claimUndecided
@@ -333,7 +333,7 @@ func (o *operations) unplacedSeveralError(
 	if refusal == nil {
 		return unfit
 	}
-	o.recordUnplaced(ctx, asked, refusal)
+	o.recordUnplaced(ctx, request, refusal)
 	if explainsErrors(ctx) {
 		unfit = unfit.WithExplanation(refusal.explanation)
 	}

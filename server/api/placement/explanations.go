@@ -238,13 +238,13 @@ func storedQuery(
 		return nil, err
 	}
 	options.apply(&asked)
-	question := explainedQuestion(values, asked)
-	question.Reason, question.FreesConsumers = recorded.Reason, true
+	explained := explainedQuery(values, asked)
+	explained.Reason, explained.FreesConsumers = recorded.Reason, true
 	return func(ctx context.Context, in *postgres.Snapshot) (_ *explain.Explanation, err error) {
-		if question.Found, err = by.CountFound(ctx, in, asked); err != nil {
+		if explained.Found, err = by.CountFound(ctx, in, asked); err != nil {
 			return nil, err
 		}
-		return by.Explain(ctx, in, question, limit)
+		return by.Explain(ctx, in, explained, limit)
 	}, nil
 }
 

@@ -92,11 +92,11 @@ func Run(ctx context.Context, tx pgx.Tx, most int, progress func(number int, nex
 			progress(i+1, check)
 		}
 		result := Result{Check: check, Findings: []Finding{}}
-		question, err := statement(check.Name)
+		query, err := statement(check.Name)
 		if err != nil {
 			return nil, err
 		}
-		rows, err := tx.Query(ctx, question)
+		rows, err := tx.Query(ctx, query)
 		if err != nil {
 			return nil, fmt.Errorf("check %s: %w", check.Name, err)
 		}

@@ -69,12 +69,12 @@ func Enqueue[R any](b *Batch, query func(context.Context, db.DBTX) (R, error)) f
 // QueryOnce runs one query as a batch and returns its result.
 func QueryOnce[R any](ctx context.Context, s *Snapshot, query func(context.Context, db.DBTX) (R, error)) (R, error) {
 	b := s.Batch()
-	answer := Enqueue(b, query)
+	read := Enqueue(b, query)
 	if err := b.Send(ctx); err != nil {
 		var none R
 		return none, errors.Join(err, b.Close())
 	}
-	found, err := answer(ctx)
+	found, err := read(ctx)
 	return found, errors.Join(err, b.Close())
 }
 

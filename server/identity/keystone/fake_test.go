@@ -24,7 +24,7 @@ type fake struct {
 	// known maps each token to its response. Tokens that begin with "expired" are valid only in requests
 	// that allow expired tokens.
 	known map[string]string
-	// signIns, questions and expiredToo count authentications, validations, and validations that allow
+	// signIns, queries and expiredToo count authentications, validations, and validations that allow
 	// expired tokens.
 	signIns, questions, expiredToo int
 	// before writes the response instead of the fake if it returns true.

@@ -136,14 +136,14 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	defer span.End()
 	r = r.Clone(ctx) // a RoundTripper must not change the request
 	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(r.Header))
-	answer, err := t.next.RoundTrip(r)
+	response, err := t.next.RoundTrip(r)
 	if err != nil {
 		span.SetStatus(codes.Error, "no answer")
-		return answer, err
+		return response, err
 	}
-	span.SetAttributes(semconv.HTTPResponseStatusCode(answer.StatusCode))
-	if answer.StatusCode >= http.StatusBadRequest {
+	span.SetAttributes(semconv.HTTPResponseStatusCode(response.StatusCode))
+	if response.StatusCode >= http.StatusBadRequest {
 		span.SetStatus(codes.Error, "")
 	}
-	return answer, nil
+	return response, nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/berthd/berth/server/wire/fairqueue"
 )
 
-// FitQuery is a question about capacity: how many members, which all ask the same query, can be placed together.
+// FitQuery is a query about capacity: how many members, which all ask the same query, can be placed together.
 type FitQuery struct {
 	// Query is what each member asks. Its order and its limits have no effect, except for the budget.
 	Query Query
@@ -28,7 +28,7 @@ type FitQuery struct {
 	Until time.Time
 }
 
-// FitChange is a change of the hardware for which a question is asked: either more trees or other settings of a class.
+// FitChange is a change of the hardware for which a query is asked: either more trees or other settings of a class.
 type FitChange struct {
 	// Like is a provider of a tree of which there are Copies more; nil for a change of inventories.
 	Like   *uuid.UUID
@@ -41,10 +41,10 @@ type FitChange struct {
 	InTree, MemberOf *uuid.UUID
 }
 
-// FitResult is the answer to a question about capacity.
+// FitResult is the answer to a query about capacity.
 type FitResult struct {
 	FitSearch
-	// Before is the answer without the changes; nil for a question without any.
+	// Before is the answer without the changes; nil for a query without any.
 	Before *FitSearch
 }
 
@@ -74,15 +74,15 @@ type FitStop int
 const (
 	// StoppedAtEnd: it has searched every tree that has a place.
 	StoppedAtEnd FitStop = iota
-	// StoppedByCount: it has placed as many members as the question asks for.
+	// StoppedByCount: it has placed as many members as the query asks for.
 	StoppedByCount
 	// StoppedByBudget: it exceeded the budget of the query.
 	StoppedByBudget
-	// StoppedByTime: it lasted until the time of the question.
+	// StoppedByTime: it lasted until the time of the query.
 	StoppedByTime
 )
 
-// ChangeError is the error of a change of a question about capacity.
+// ChangeError is the error of a change of a query about capacity.
 type ChangeError struct {
 	// Change is the index of the change.
 	Change int
@@ -110,12 +110,12 @@ func (e *ChangeError) Error() string { return fmt.Sprintf("change %d cannot be m
 //
 // For each tree it finds the largest number of members that fit, as FindPlacement does, and deducts what they use of sharing
 // providers before the next tree. So the result is exact unless trees share.
-func (s *Search) CapacityFit(ctx context.Context, question FitQuery) (*FitResult, error) {
-	question.Query = question.Query.forFit(question.Count)
+func (s *Search) CapacityFit(ctx context.Context, query FitQuery) (*FitResult, error) {
+	query.Query = query.Query.forFit(query.Count)
 	return inTurn(ctx, s, fairqueue.Long, true, func(ctx context.Context, conn *postgres.Conn) (*FitResult, error) {
 		in := postgres.NewSnapshot(conn)
 		defer func() { _ = in.Close() }() // it has changed nothing
-		return s.fitInSnapshot(ctx, in, &question)
+		return s.fitInSnapshot(ctx, in, &query)
 	})
 }
 
@@ -131,24 +131,24 @@ func (q *Query) forFit(count int) Query {
 const minFitPage = 16
 
 // fitInSnapshot searches in a snapshot: with changes first without them.
-func (s *Search) fitInSnapshot(ctx context.Context, in *postgres.Snapshot, question *FitQuery) (*FitResult, error) {
-	if len(question.Changes) == 0 {
-		found, err := s.newFit(ctx, in, question, question.Until).run(nil)
+func (s *Search) fitInSnapshot(ctx context.Context, in *postgres.Snapshot, query *FitQuery) (*FitResult, error) {
+	if len(query.Changes) == 0 {
+		found, err := s.newFit(ctx, in, query, query.Until).run(nil)
 		if err != nil {
 			return nil, err
 		}
 		return &FitResult{FitSearch: *found}, nil
 	}
-	changes := &fitChanges{asked: question.Changes}
-	until := question.Until
+	changes := &fitChanges{asked: query.Changes}
+	until := query.Until
 	if !until.IsZero() {
 		until = time.Now().Add(time.Until(until) / 2)
 	}
-	before, err := s.newFit(ctx, in, question, until).run(changes)
+	before, err := s.newFit(ctx, in, query, until).run(changes)
 	if err != nil {
 		return nil, err
 	}
-	after := s.newFit(ctx, in, question, question.Until)
+	after := s.newFit(ctx, in, query, query.Until)
 	after.changes = changes
 	found, err := after.run(nil)
 	if err != nil {
@@ -157,10 +157,10 @@ func (s *Search) fitInSnapshot(ctx context.Context, in *postgres.Snapshot, quest
 	return &FitResult{FitSearch: *found, Before: before}, nil
 }
 
-// fit is a search for members of one question.
+// fit is a search for members of one query.
 type fit struct {
 	*placer
-	question *FitQuery
+	query *FitQuery
 	// changes are nil for a search of what there is.
 	changes *fitChanges
 	sums    fitSums
@@ -176,11 +176,11 @@ type fit struct {
 	hasProbed bool
 }
 
-func (s *Search) newFit(ctx context.Context, in *postgres.Snapshot, question *FitQuery, until time.Time) *fit {
-	query := question.Query
+func (s *Search) newFit(ctx context.Context, in *postgres.Snapshot, asked *FitQuery, until time.Time) *fit {
+	query := asked.Query
 	search := s.newSearch(ctx, &query, nil)
 	search.snapshot, search.isAside, search.until = in, true, until
-	result := &fit{question: question, placer: newPlacer(search, &PlacementOptions{Members: question.Count, Relation: question.Relation}, 0)}
+	result := &fit{query: asked, placer: newPlacer(search, &PlacementOptions{Members: asked.Count, Relation: asked.Relation}, 0)}
 	result.placer.most = math.MaxInt64
 	if query.Budget > 0 {
 		result.placer.most = max(1, query.Budget/combine.StopInterval)
@@ -280,7 +280,7 @@ func (f *fit) searchTrees() error {
 		if !f.hasProbed && s.tally.Roots >= minFitTrees && !s.leads.named {
 			f.hasProbed, s.leads.probed = true, false
 		}
-		found, err := s.next(f.question.Count)
+		found, err := s.next(f.query.Count)
 		if found == nil || err != nil {
 			return err
 		}

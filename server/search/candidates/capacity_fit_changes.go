@@ -14,7 +14,7 @@ import (
 // fitSettings are the settings of an inventory.
 type fitSettings = db.CapacityFitInventoriesRow
 
-// fitChanges are the changes of a question with ids instead of names.
+// fitChanges are the changes of a query with ids instead of names.
 type fitChanges struct {
 	asked []FitChange
 	ids   []fitChangeIDs

@@ -13,7 +13,7 @@ import (
 	"github.com/berthd/berth/server/search/candidates"
 )
 
-// mustFit asks a question about capacity.
+// mustFit asks a query about capacity.
 func mustFit(t *testing.T, search *candidates.Search, question candidates.FitQuery) *candidates.FitResult {
 	t.Helper()
 	found, err := search.CapacityFit(t.Context(), question)
@@ -54,7 +54,7 @@ func TestCandidates_RandomFits_AgreeWithBruteForce(t *testing.T) {
 	}
 }
 
-// checkFit compares the answer to one question with all choices.
+// checkFit compares the answer to one query with all choices.
 func (c *smallCloud) checkFit(search *candidates.Search, rng *rand.Rand) {
 	c.t.Helper()
 	question := candidates.FitQuery{Query: drawQuestion(rng), Count: 1 + rng.IntN(5), Relation: candidates.Relation(rng.IntN(3))}
@@ -83,7 +83,7 @@ func (c *smallCloud) checkFit(search *candidates.Search, rng *rand.Rand) {
 	}
 }
 
-// TestCandidates_RandomFitChanges_EqualWrites compares the answer with changes to that of the same question after the changes
+// TestCandidates_RandomFitChanges_EqualWrites compares the answer with changes to that of the same query after the changes
 // were written, and the answer before them to that without changes.
 func TestCandidates_RandomFitChanges_EqualWrites(t *testing.T) {
 	t.Parallel()

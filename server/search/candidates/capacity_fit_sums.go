@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// fitSums sums up the free capacity of the providers that can serve the members of a question.
+// fitSums sums up the free capacity of the providers that can serve the members of a query.
 type fitSums struct {
 	classes []summedClass
 	// seen are the inventories of providers that several trees can use.

@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestCandidates_FitStatements_NoSequentialScan is TestCandidates_Statements_NoSequentialScan for questions about capacity.
+// TestCandidates_FitStatements_NoSequentialScan is TestCandidates_Statements_NoSequentialScan for queries about capacity.
 func TestCandidates_FitStatements_NoSequentialScan(t *testing.T) {
 	t.Parallel()
 	made, search, sent := explained(t)

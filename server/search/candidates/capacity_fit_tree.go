@@ -50,9 +50,9 @@ func (f *fit) limitOf() int {
 	case RelationApart:
 		return 1
 	case RelationTogether:
-		return f.question.Count
+		return f.query.Count
 	}
-	return f.question.Count - int(f.found.Fit)
+	return f.query.Count - int(f.found.Fit)
 }
 
 // checkEnd returns an error if the search has no more time or budget.
@@ -69,7 +69,7 @@ func (f *fit) checkEnd() error {
 
 // add adds copies of a tree that has a place for some members.
 func (f *fit) add(fitting, most, copies int64) (searched int64, err error) {
-	count := int64(f.question.Count)
+	count := int64(f.query.Count)
 	searched = copies
 	if fitting > 0 {
 		if f.relation == RelationTogether {

@@ -20,7 +20,7 @@ type ClaimOptions struct {
 	// Freed counts as free: what the consumer gives back when it gets a candidate, each provider and class once. The trees of
 	// its providers come first.
 	Freed []FreedAmount
-	// Look, unless nil, runs in the snapshot of the search before the questions. Its error ends the search. It does not run if
+	// Look, unless nil, runs in the snapshot of the search before the queries. Its error ends the search. It does not run if
 	// a single statement outside of a transaction found candidates.
 	Look func(ctx context.Context, in *postgres.Snapshot) error
 	// Refuse, unless nil, runs in the snapshot of a search that found nothing, after its turn. Its error is the error of FindForClaim. It must
@@ -35,13 +35,13 @@ type FreedAmount struct {
 	Amount     int64 `json:"amount"`
 }
 
-// ClaimSearch is what FindForClaim found: candidates of one question, or none of any.
+// ClaimSearch is what FindForClaim found: candidates of one query, or none of any.
 type ClaimSearch struct {
-	// Question is the index of the question that has the candidates; that of the last one if there are none.
-	Question int
+	// Query is the index of the query that has the candidates; that of the last one if there are none.
+	Query int
 	// Candidates are in the order in which to try them. Without any, nothing fitted at the moment of the snapshot.
 	Candidates []ClaimCandidate
-	// Reason is why the last question found nothing; empty if there are candidates.
+	// Reason is why the last query found nothing; empty if there are candidates.
 	Reason EmptyReason
 }
 
@@ -77,16 +77,16 @@ type ClaimGuard struct{ ProviderID, Revision int64 }
 // ClaimLink is a sharing provider that the tree of an anchor can use.
 type ClaimLink struct{ RootID, ProviderID int64 }
 
-// QueryError is the error of one of several questions: a *store.RuleViolation with TraitNotFound or ClassNotFound for an
+// QueryError is the error of one of several queries: a *store.RuleViolation with TraitNotFound or ClassNotFound for an
 // unknown name, or a fault if the search exceeds its budget.
 type QueryError struct {
-	Question int
-	Err      error
+	Query int
+	Err   error
 }
 
 func (e *QueryError) Error() string { return e.Err.Error() }
 
-// Unwrap returns the error without the index of the question.
+// Unwrap returns the error without the index of the query.
 func (e *QueryError) Unwrap() error { return e.Err }
 
 // claimCandidates adds all candidates of a result to others.

@@ -13,15 +13,15 @@ import (
 // maxClaimsPerTree is how many candidates of a tree a claim tries.
 const maxClaimsPerTree = 4
 
-// FindForClaim finds candidates to claim. It asks all questions in one snapshot, in their order, until one has candidates.
+// FindForClaim finds candidates to claim. It asks all queries in one snapshot, in their order, until one has candidates.
 //
-// The order of a question is random unless it has one. Of its other settings of order and number only the budget has an
+// The order of a query is random unless it has one. Of its other settings of order and number only the budget has an
 // effect. Trees take turns, and a tree has at most maxClaimsPerTree candidates; with an order other than random, these come
 // together. The error is a *QueryError if it is one of a query.
-func (s *Search) FindForClaim(ctx context.Context, questions []Query, options ClaimOptions) (*ClaimSearch, error) {
-	asked := make([]Query, len(questions))
-	for i := range questions {
-		asked[i] = questions[i].forClaim(&options)
+func (s *Search) FindForClaim(ctx context.Context, queries []Query, options ClaimOptions) (*ClaimSearch, error) {
+	asked := make([]Query, len(queries))
+	for i := range queries {
+		asked[i] = queries[i].forClaim(&options)
 	}
 	run := func(ctx context.Context, conn *postgres.Conn) (*ClaimSearch, error) {
 		for i := range asked {
@@ -30,7 +30,7 @@ func (s *Search) FindForClaim(ctx context.Context, questions []Query, options Cl
 		found, err := s.claimInOnePage(ctx, conn, asked[0])
 		if found != nil || err != nil {
 			conn.Release()
-			return found, atQuestion(0, err)
+			return found, atQuery(0, err)
 		}
 		in := postgres.NewSnapshot(conn)
 		defer func() { _ = in.Close() }() // it has changed nothing
@@ -51,12 +51,12 @@ func (q *Query) forClaim(options *ClaimOptions) Query {
 	return query
 }
 
-// atQuestion returns the error of a question; nil for nil.
-func atQuestion(place int, err error) error {
+// atQuery returns the error of a query; nil for nil.
+func atQuery(place int, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &QueryError{Question: place, Err: err}
+	return &QueryError{Query: place, Err: err}
 }
 
 // claimInOnePage returns candidates that one statement outside of a transaction has found, nil if it did not find as many
@@ -77,29 +77,29 @@ func (s *Search) claimInOnePage(ctx context.Context, conn *postgres.Conn, query 
 	return &ClaimSearch{Candidates: found}, nil
 }
 
-// findInSnapshot asks the questions in a snapshot.
-func (s *Search) findInSnapshot(ctx context.Context, in *postgres.Snapshot, asked []Query, options *ClaimOptions) (*ClaimSearch, error) {
+// findInSnapshot asks the queries in a snapshot.
+func (s *Search) findInSnapshot(ctx context.Context, in *postgres.Snapshot, queries []Query, options *ClaimOptions) (*ClaimSearch, error) {
 	if options.Look != nil {
 		if err := options.Look(ctx, in); err != nil {
 			return nil, err
 		}
 	}
-	claimSearch := &ClaimSearch{Question: len(asked) - 1}
-	for place := range asked {
-		search := s.newSearch(ctx, &asked[place], nil)
+	claimSearch := &ClaimSearch{Query: len(queries) - 1}
+	for place := range queries {
+		search := s.newSearch(ctx, &queries[place], nil)
 		search.snapshot = in
 		found, err := search.findForClaim()
 		if err == nil {
 			err = search.checkGivenUp(len(found))
 		}
 		if err == nil && len(found) > 0 {
-			return &ClaimSearch{Question: place, Candidates: found}, nil
+			return &ClaimSearch{Query: place, Candidates: found}, nil
 		}
-		if err == nil && place == claimSearch.Question {
+		if err == nil && place == claimSearch.Query {
 			claimSearch.Reason, err = s.emptyReasonIn(in, search)
 		}
 		if err != nil {
-			return nil, atQuestion(place, err)
+			return nil, atQuery(place, err)
 		}
 	}
 	if options.Refuse != nil {

@@ -186,19 +186,19 @@ func TestCandidates_ForClaimQuestions_FirstThatFits(t *testing.T) {
 		},
 	}
 	found := mustFind(t, search, options, slots(101, 0), slots(5, 0), slots(6, 0))
-	if found.Question != 1 || len(found.Candidates) != 8 || looked != 1 || refused != 0 {
-		t.Errorf("question %d, %d candidates, %d looks, %d refusals, want 1, 8, 1, 0", found.Question, len(found.Candidates), looked, refused)
+	if found.Query != 1 || len(found.Candidates) != 8 || looked != 1 || refused != 0 {
+		t.Errorf("question %d, %d candidates, %d looks, %d refusals, want 1, 8, 1, 0", found.Query, len(found.Candidates), looked, refused)
 	}
 	found = mustFind(t, search, options, slots(5, 0))
 	if len(found.Candidates) != 8 || looked != 1 {
 		t.Errorf("with known names: %d candidates, %d looks, want 8, 1", len(found.Candidates), looked)
 	}
 	found = mustFind(t, search, options, slots(5, 0), slots(101, 0))
-	if found.Question != 0 || looked != 1 {
-		t.Errorf("question = %d with %d looks, want 0, 1", found.Question, looked)
+	if found.Query != 0 || looked != 1 {
+		t.Errorf("question = %d with %d looks, want 0, 1", found.Query, looked)
 	}
 	found = mustFind(t, search, options, slots(102, 0), slots(101, 0))
-	if found.Question != 1 || found.Candidates != nil || found.Reason != candidates.EmptyAmount || looked != 2 || refused != 1 {
+	if found.Query != 1 || found.Candidates != nil || found.Reason != candidates.EmptyAmount || looked != 2 || refused != 1 {
 		t.Errorf("found = %+v, %d looks, %d refusals", found, looked, refused)
 	}
 }
@@ -209,7 +209,7 @@ func TestCandidates_ForClaimErrors_NameTheQuestion(t *testing.T) {
 	_, err := search.FindForClaim(t.Context(), []candidates.Query{slots(101, 0), requiring(slots(1, 0), "CUSTOM_MISSING")}, candidates.ClaimOptions{Limit: 8})
 	var at *candidates.QueryError
 	var refused *store.RuleViolation
-	if !errors.As(err, &at) || at.Question != 1 || !errors.As(err, &refused) || refused.Rule != store.TraitNotFound {
+	if !errors.As(err, &at) || at.Query != 1 || !errors.As(err, &refused) || refused.Rule != store.TraitNotFound {
 		t.Errorf("error = %v, want an unknown trait of question 1", err)
 	}
 	gone := errors.New("the generation differs")

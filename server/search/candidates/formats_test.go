@@ -8,7 +8,7 @@ import (
 	"github.com/berthd/berth/server/search/candidates"
 )
 
-// Connections through a pooler return rows in the text format. All questions of the forest have equal results, with equal
+// Connections through a pooler return rows in the text format. All queries of the forest have equal results, with equal
 // paths, on both.
 func TestCandidates_TextFormat_EqualsBinary(t *testing.T) {
 	if testing.Short() {

@@ -127,9 +127,9 @@ func (s *candidateSearch) mustReportUnknown(ctx context.Context, group int, refu
 	if group < 0 || s.query.Extended {
 		return true, nil
 	}
-	var asked []Query
+	var queries []Query
 	belowRoots := func(group Group) {
-		asked = append(asked, Query{
+		queries = append(queries, Query{
 			Groups: []Group{group}, RootRequired: s.query.RootRequired, RootForbidden: s.query.RootForbidden, Limit: 1,
 		})
 	}
@@ -140,9 +140,9 @@ func (s *candidateSearch) mustReportUnknown(ctx context.Context, group int, refu
 		belowRoots(Group{Suffix: "any root"})
 	}
 	if failing := s.query.Groups[group]; refused.Rule == store.TraitNotFound && len(failing.MemberOf) > 0 {
-		asked = append(asked, Query{Groups: []Group{{Suffix: "its aggregates", MemberOf: failing.MemberOf}}, Limit: 1})
+		queries = append(queries, Query{Groups: []Group{{Suffix: "its aggregates", MemberOf: failing.MemberOf}}, Limit: 1})
 	}
-	for _, query := range asked {
+	for _, query := range queries {
 		search := &candidateSearch{ctx: ctx, of: s.of, snapshot: s.snapshot, query: &query, names: s.names, spending: &spending{}}
 		found, err := search.any()
 		if err != nil || !found {

@@ -190,11 +190,11 @@ func (s *candidateSearch) readWord(p *page, word int) error {
 	}
 	args := db.CandidatePageParams{Lead: leadNone, Roots: roots, RootRequired: []int32{}, RootForbidden: []int32{}, NotInTree: []uuid.UUID{}}
 	b := s.snapshot.Batch()
-	answer := postgres.EnqueueEachRow(b, s.pageQuery(&args, word), further.read)
+	readRows := postgres.EnqueueEachRow(b, s.pageQuery(&args, word), further.read)
 	if err := b.Send(s.ctx); err != nil {
 		return errors.Join(err, b.Close())
 	}
-	if err := errors.Join(answer(s.ctx), b.Close()); err != nil {
+	if err := errors.Join(readRows(s.ctx), b.Close()); err != nil {
 		return err
 	}
 	further.arrange()

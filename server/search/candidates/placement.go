@@ -27,64 +27,64 @@ type PlacementOptions struct {
 	Relation Relation
 	// MayUseReplica permits a replica for the search. Without it, the search runs on the primary.
 	MayUseReplica bool
-	// Look, unless nil, runs in the snapshot of the search before the questions. Its error ends the search.
+	// Look, unless nil, runs in the snapshot of the search before the queries. Its error ends the search.
 	Look func(ctx context.Context, in *postgres.Snapshot) error
 	// Refuse, unless nil, runs in the snapshot of a search without a placement, after its turn. Its error is the error of FindPlacement. It
 	// must not acquire another connection.
 	Refuse func(ctx context.Context, in *postgres.Snapshot, found *PlacementSearch) error
 }
 
-// PlacementSearch is what FindPlacement found: a placement for one question, or none for any.
+// PlacementSearch is what FindPlacement found: a placement for one query, or none for any.
 type PlacementSearch struct {
-	// Question is the index of the question that has the placement; that of the last one if there is none.
-	Question int
+	// Query is the index of the query that has the placement; that of the last one if there is none.
+	Query int
 	// Members are the candidates of the members. They fit together. Empty if there is no placement.
 	Members []ClaimCandidate
-	// Fit is how many members can be placed by the question that places most. IsExact reports that no placement of all existed at
+	// Fit is how many members can be placed by the query that places most. IsExact reports that no placement of all existed at
 	// the moment of the snapshot; without it, the search has found none. Both are for searches without a placement.
 	Fit     int
 	IsExact bool
-	// Reason is why the last question has no candidate for a single member; empty if it has any.
+	// Reason is why the last query has no candidate for a single member; empty if it has any.
 	Reason EmptyReason
 }
 
-// FindPlacement finds candidates for several members that ask the same questions and are claimed together. It asks all
-// questions in one snapshot, in their order, until one has a placement of all members.
+// FindPlacement finds candidates for several members that ask the same queries and are claimed together. It asks all
+// queries in one snapshot, in their order, until one has a placement of all members.
 //
-// The order of a question is random unless it has one. Without a relation, the members fill one tree after the other, but
+// The order of a query is random unless it has one. Without a relation, the members fill one tree after the other, but
 // those of an order by most free capacity take one tree in turn. Of the other settings of order and number only the budget
 // has an effect. It limits the search for the first member of each tree; placer has the limits for further ones. The error
 // is a *QueryError if it is one of a query.
-func (s *Search) FindPlacement(ctx context.Context, questions []Query, options PlacementOptions) (*PlacementSearch, error) {
+func (s *Search) FindPlacement(ctx context.Context, queries []Query, options PlacementOptions) (*PlacementSearch, error) {
 	return inTurn(ctx, s, fairqueue.Short, options.MayUseReplica, func(ctx context.Context, conn *postgres.Conn) (*PlacementSearch, error) {
 		in := postgres.NewSnapshot(conn)
 		defer func() { _ = in.Close() }() // it has changed nothing
-		return s.placeInSnapshot(ctx, in, questions, &options)
+		return s.placeInSnapshot(ctx, in, queries, &options)
 	})
 }
 
-// placeInSnapshot asks the questions in a snapshot.
+// placeInSnapshot asks the queries in a snapshot.
 func (s *Search) placeInSnapshot(
-	ctx context.Context, in *postgres.Snapshot, questions []Query, options *PlacementOptions,
+	ctx context.Context, in *postgres.Snapshot, queries []Query, options *PlacementOptions,
 ) (*PlacementSearch, error) {
 	if options.Look != nil {
 		if err := options.Look(ctx, in); err != nil {
 			return nil, err
 		}
 	}
-	search := &PlacementSearch{Question: len(questions) - 1, IsExact: true}
+	search := &PlacementSearch{Query: len(queries) - 1, IsExact: true}
 	spent := placementWork{}
-	for place := range questions {
-		query := questions[place].forPlacement(options)
+	for place := range queries {
+		query := queries[place].forPlacement(options)
 		tried, fit, err := s.placeMembers(ctx, in, &query, options, &spent)
 		if err == nil && len(tried.members) == options.Members {
-			return &PlacementSearch{Question: place, Members: tried.members, Fit: options.Members}, nil
+			return &PlacementSearch{Query: place, Members: tried.members, Fit: options.Members}, nil
 		}
-		if err == nil && place == search.Question && fit == 0 {
+		if err == nil && place == search.Query && fit == 0 {
 			search.Reason, err = s.emptyReasonIn(in, tried.search)
 		}
 		if err != nil {
-			return nil, atQuestion(place, err)
+			return nil, atQuery(place, err)
 		}
 		search.Fit, search.IsExact = max(search.Fit, fit), search.IsExact && tried.isExact
 	}
@@ -95,11 +95,11 @@ func (s *Search) placeInSnapshot(
 	return search, nil
 }
 
-// placementWork is the work of the questions so far, for further members and of exhaustive searches. Each has a limit of its own,
-// so that an exhaustive search for one question leaves the usual work to the next ones.
+// placementWork is the work of the queries so far, for further members and of exhaustive searches. Each has a limit of its own,
+// so that an exhaustive search for one query leaves the usual work to the next ones.
 type placementWork struct{ members, exhaustive int64 }
 
-// placeMembers places the members of a question, by an exhaustive search if the choices of the first one do not decide. fit is
+// placeMembers places the members of a query, by an exhaustive search if the choices of the first one do not decide. fit is
 // how many can be placed.
 func (s *Search) placeMembers(
 	ctx context.Context, in *postgres.Snapshot, query *Query, options *PlacementOptions, spent *placementWork,

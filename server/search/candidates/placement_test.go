@@ -84,11 +84,11 @@ func TestCandidates_PlacementRefused_FitAndExact(t *testing.T) {
 		}
 	}
 	found := mustPlace(t, search, 4, candidates.RelationApart, slots(30, 0), slots(101, 0))
-	if found.Question != 1 || found.Fit != 3 || found.Reason != candidates.EmptyAmount {
+	if found.Query != 1 || found.Fit != 3 || found.Reason != candidates.EmptyAmount {
 		t.Errorf("found = %+v, want the reason of the last question", found)
 	}
 	found = mustPlace(t, search, 4, candidates.RelationApart, slots(30, 0), slots(5, 0))
-	if found.Question != 1 || len(found.Members) != 4 {
+	if found.Query != 1 || len(found.Members) != 4 {
 		t.Errorf("found = %+v, want a placement for the second question", found)
 	}
 }

@@ -29,11 +29,11 @@ type placer struct {
 	upper placementBound
 	// isTrial limits the search for a first member of a tree like that for further ones.
 	isTrial bool
-	// spent is the work for further members, also of earlier questions, in intervals of package combine; most is its limit.
+	// spent is the work for further members, also of earlier queries, in intervals of package combine; most is its limit.
 	spent, most int64
 }
 
-// The limits of the work for further members in one attempt, and for all questions of a search, in intervals of package
+// The limits of the work for further members in one attempt, and for all queries of a search, in intervals of package
 // combine; those of an exhaustiveSearch are the same. All of it took up to 2 s. A tree whose attempt ends has fewer members than it could have, and the placement is
 // not exact.
 const (
@@ -61,7 +61,7 @@ func (u usage) add(of []ClaimCandidate, sign int64) {
 	}
 }
 
-// newPlacer returns a placer after some work for further members of earlier questions.
+// newPlacer returns a placer after some work for further members of earlier queries.
 func newPlacer(search *candidateSearch, options *PlacementOptions, spent int64) *placer {
 	result := &placer{
 		search: search, builder: treeBuilder{search: search}, relation: options.Relation, wanted: options.Members, isExact: true,

@@ -71,7 +71,7 @@ INSERT INTO provider_aggregates SELECT id, id - 40000 FROM resource_providers WH
 // smallForest is a forest of 1,000 trees, for tests that compare results with each other.
 var smallForest = strings.NewReplacer("generate_series(0, 4999)", "generate_series(0, 999)", "(21001, 9004), (21007, 9005)", "(4201, 9004), (4207, 9005)").Replace(forest)
 
-// question is a query that takes a path of its own through the search.
+// query is a query that takes a path of its own through the search.
 type question struct {
 	query candidates.Query
 	// candidates is how many it finds; trees is the maximum number of trees that it may search for them.
@@ -91,7 +91,7 @@ func (q question) with(change func(*question)) question {
 	return q
 }
 
-// questions are queries of the forest, which has 5,050 trees.
+// queries are queries of the forest, which has 5,050 trees.
 func questions() map[string]question {
 	host := wants("", "DISK_GB", 10)
 	host.Required = [][]string{{"CUSTOM_HOST"}}

@@ -55,8 +55,8 @@ type Request struct {
 	// Consumer is who claims. A consumer with a generation exists, and gives back its allocations, or hands them over to Heir.
 	Consumer store.Claim
 	Heir     *store.Claim
-	// Questions are alternatives in the order of preference.
-	Questions []candidates.Query
+	// Queries are alternatives in the order of preference.
+	Queries []candidates.Query
 	// Key is the idempotency key; nil: the request has none.
 	Key *store.IdempotencyKey
 	// Refuse runs in the snapshot of the search that found nothing.
@@ -66,32 +66,32 @@ type Request struct {
 // Result is what was claimed.
 type Result struct {
 	store.Claimed
-	// Question is the index of the question that Chosen answers.
-	Question int
-	Chosen   candidates.ClaimCandidate
+	// Query is the index of the query that Chosen answers.
+	Query  int
+	Chosen candidates.ClaimCandidate
 	// Searches is the number of searches.
 	Searches int
 }
 
-// Create claims the first candidate that fits. An error of a single question is a *candidates.QueryError, and one of the
+// Create claims the first candidate that fits. An error of a single query is a *candidates.QueryError, and one of the
 // consumer a *store.RuleViolation.
-func (c *Claims) Create(ctx context.Context, asked *Request) (result Result, err error) {
-	err = c.withKey(ctx, asked.Key, func() error {
-		result, err = c.create(ctx, asked)
+func (c *Claims) Create(ctx context.Context, request *Request) (result Result, err error) {
+	err = c.withKey(ctx, request.Key, func() error {
+		result, err = c.create(ctx, request)
 		return err
 	})
 	if errors.Is(err, errReplayed) {
-		return replayed(asked)
+		return replayed(request)
 	}
 	c.metrics.observe(&result, err)
 	return result, err
 }
 
-func (c *Claims) create(ctx context.Context, asked *Request) (result Result, err error) {
+func (c *Claims) create(ctx context.Context, request *Request) (result Result, err error) {
 	var effort store.ClaimEffort
 	for limit := firstLimit; result.Searches < maxSearches; limit = min(2*limit, maxLimit) {
 		result.Searches++
-		found, err := c.find(ctx, asked, limit, result.Searches == 1)
+		found, err := c.find(ctx, request, limit, result.Searches == 1)
 		if errors.Is(err, errChanged) {
 			continue
 		}
@@ -101,7 +101,7 @@ func (c *Claims) create(ctx context.Context, asked *Request) (result Result, err
 		if len(found.Candidates) == 0 {
 			return result, ErrNothingFits
 		}
-		claimed, err := c.write(ctx, asked, &result, found)
+		claimed, err := c.write(ctx, request, &result, found)
 		if refused := store.AsRuleViolation(err); refused != nil && refused.Rule == store.ClaimNoneLeft {
 			effort.Add(refused.Values.ClaimEffort)
 			result.Effort = effort
@@ -110,11 +110,11 @@ func (c *Claims) create(ctx context.Context, asked *Request) (result Result, err
 		if err != nil {
 			return result, err
 		}
-		if asked.Key != nil && asked.Key.Replayed {
+		if request.Key != nil && request.Key.Replayed {
 			return result, errReplayed
 		}
 		effort.Add(claimed.Effort)
-		result.Claimed, result.Question, result.Chosen = claimed, found.Question, found.Candidates[claimed.Candidate]
+		result.Claimed, result.Query, result.Chosen = claimed, found.Query, found.Candidates[claimed.Candidate]
 		result.Effort = effort
 		return result, nil
 	}
@@ -122,47 +122,47 @@ func (c *Claims) create(ctx context.Context, asked *Request) (result Result, err
 }
 
 // write claims one of the candidates of a search. made has the effort of the rounds before.
-func (c *Claims) write(ctx context.Context, asked *Request, result *Result, found *candidates.ClaimSearch) (store.Claimed, error) {
-	offered, err := toStore(asked.Key, kept{Question: found.Question, Searches: result.Searches, Effort: result.Effort}, found.Candidates)
+func (c *Claims) write(ctx context.Context, request *Request, result *Result, found *candidates.ClaimSearch) (store.Claimed, error) {
+	offered, err := toStore(request.Key, kept{Query: found.Query, Searches: result.Searches, Effort: result.Effort}, found.Candidates)
 	if err != nil {
 		return store.Claimed{}, err
 	}
-	return c.store.Keyed(asked.Key).ClaimCreate(ctx, asked.Consumer, asked.Heir, offered)
+	return c.store.Keyed(request.Key).ClaimCreate(ctx, request.Consumer, request.Heir, offered)
 }
 
-// find searches candidates of the first question that has any.
-func (c *Claims) find(ctx context.Context, asked *Request, limit int, isFirst bool) (*candidates.ClaimSearch, error) {
-	options := candidates.ClaimOptions{Limit: limit, MayUseReplica: isFirst, Refuse: asked.Refuse}
+// find searches candidates of the first query that has any.
+func (c *Claims) find(ctx context.Context, request *Request, limit int, isFirst bool) (*candidates.ClaimSearch, error) {
+	options := candidates.ClaimOptions{Limit: limit, MayUseReplica: isFirst, Refuse: request.Refuse}
 	var given []store.ClaimUse
-	if asked.Consumer.Generation != nil && asked.Heir == nil {
-		had, err := c.store.ClaimConsumerList(ctx, []uuid.UUID{asked.Consumer.Consumer})
+	if request.Consumer.Generation != nil && request.Heir == nil {
+		had, err := c.store.ClaimConsumerList(ctx, []uuid.UUID{request.Consumer.Consumer})
 		if err != nil {
 			return nil, err
 		}
-		given = had[asked.Consumer.Consumer].Uses
+		given = had[request.Consumer.Consumer].Uses
 		for _, use := range given {
 			options.Freed = append(options.Freed, candidates.FreedAmount{ProviderID: use.Provider, ClassID: use.Class, Amount: use.Amount})
 		}
 	}
-	options.Look = func(ctx context.Context, in *postgres.Snapshot) error { return c.look(ctx, in, asked, given) }
-	return c.search.FindForClaim(ctx, asked.Questions, options)
+	options.Look = func(ctx context.Context, in *postgres.Snapshot) error { return c.look(ctx, in, request, given) }
+	return c.search.FindForClaim(ctx, request.Queries, options)
 }
 
 // look compares the consumers in the snapshot of a search: a generation that differs takes precedence over a search without
 // candidates. given is what the search counts as free.
-func (c *Claims) look(ctx context.Context, in *postgres.Snapshot, asked *Request, given []store.ClaimUse) error {
-	if err := c.lookUpKey(ctx, in, asked.Key); err != nil {
+func (c *Claims) look(ctx context.Context, in *postgres.Snapshot, request *Request, given []store.ClaimUse) error {
+	if err := c.lookUpKey(ctx, in, request.Key); err != nil {
 		return err
 	}
-	all := []store.Claim{asked.Consumer}
-	if asked.Heir != nil {
-		all = append(all, *asked.Heir)
+	all := []store.Claim{request.Consumer}
+	if request.Heir != nil {
+		all = append(all, *request.Heir)
 	}
 	states, err := c.compareGenerations(ctx, in, all)
 	if err != nil {
 		return err
 	}
-	if given != nil && !slices.Equal(given, states[asked.Consumer.Consumer].Uses) {
+	if given != nil && !slices.Equal(given, states[request.Consumer.Consumer].Uses) {
 		return errChanged
 	}
 	return nil

@@ -57,8 +57,8 @@ func request(order candidates.OrderBy, change func(*candidates.Query)) *claims.R
 		change(&query)
 	}
 	return &claims.Request{
-		Consumer:  store.Claim{Consumer: uuid.New(), ProjectID: "project", UserID: "user", Type: "INSTANCE"},
-		Questions: []candidates.Query{query},
+		Consumer: store.Claim{Consumer: uuid.New(), ProjectID: "project", UserID: "user", Type: "INSTANCE"},
+		Queries:  []candidates.Query{query},
 	}
 }
 
@@ -126,7 +126,7 @@ func TestClaim_ChangeBetweenSearchAndWrite_GoesElsewhereOrIsRefused(t *testing.T
 			func(q *candidates.Query) { q.Groups[0].MemberOf = [][]uuid.UUID{{dbtest.NumberedUUID("a9", 1)}} },
 			"DELETE FROM provider_aggregates WHERE provider_id = 1", 2,
 		},
-		// The question excludes the tree to which the first host moves.
+		// The query excludes the tree to which the first host moves.
 		"a tree moved":              {func(q *candidates.Query) { q.NotInTree = []uuid.UUID{dbtest.NumberedUUID("aa", 3)} }, moved, 3},
 		"an inventory shrunk":       {nil, "UPDATE inventories SET reserved = 1 WHERE provider_id = 1", 2},
 		"the only inventory shrunk": {nil, "UPDATE inventories SET reserved = 1 WHERE provider_id = 1", 1},

@@ -18,7 +18,7 @@ var errReplayed = errors.New("the idempotency key has a response")
 
 // kept is what the response to a repetition needs of a result, beside the allocations. It is stored with the key.
 type kept struct {
-	Question int `json:"question"`
+	Query    int `json:"question"`
 	Searches int `json:"searches"`
 	// Effort is that of the rounds before the one that succeeded.
 	Effort   store.ClaimEffort      `json:"effort"`
@@ -66,8 +66,8 @@ func (c *Claims) lookUpKey(ctx context.Context, in *postgres.Snapshot, key *stor
 }
 
 // replayed returns the stored result of the request's key.
-func replayed(asked *Request) (Result, error) {
-	claimed, err := store.ReplayedClaim(asked.Key, asked.Consumer, asked.Heir)
+func replayed(request *Request) (Result, error) {
+	claimed, err := store.ReplayedClaim(request.Key, request.Consumer, request.Heir)
 	if err != nil {
 		return Result{}, err
 	}
@@ -77,12 +77,12 @@ func replayed(asked *Request) (Result, error) {
 	}
 	of.Effort.Add(claimed.Effort)
 	claimed.Effort = of.Effort
-	return Result{Claimed: claimed, Question: of.Question, Searches: of.Searches, Chosen: of.candidate()}, nil
+	return Result{Claimed: claimed, Query: of.Query, Searches: of.Searches, Chosen: of.candidate()}, nil
 }
 
 // replayedSeveral returns the stored result of the request's key.
-func replayedSeveral(asked *SeveralRequest) (SeveralResult, error) {
-	claimed, err := store.ReplayedClaims(asked.Key, asked.Consumers)
+func replayedSeveral(request *SeveralRequest) (SeveralResult, error) {
+	claimed, err := store.ReplayedClaims(request.Key, request.Consumers)
 	if err != nil {
 		return SeveralResult{}, err
 	}
@@ -90,7 +90,7 @@ func replayedSeveral(asked *SeveralRequest) (SeveralResult, error) {
 	if err := json.Unmarshal(claimed.Context, &members); err != nil {
 		return SeveralResult{}, fmt.Errorf("context of stored claims: %w", err)
 	}
-	result := SeveralResult{Claimed: claimed, Question: members[0].Question, Searches: members[0].Searches}
+	result := SeveralResult{Claimed: claimed, Query: members[0].Query, Searches: members[0].Searches}
 	result.Effort = members[0].Effort
 	for i := range members {
 		result.Members = append(result.Members, members[i].candidate())

@@ -14,8 +14,8 @@ type SeveralRequest struct {
 	// Consumers are in the order of the result; their Allocations are ignored.
 	Consumers []store.Claim
 	Relation  candidates.Relation
-	// Questions are alternatives in the order of preference. Each consumer gets all that the question asks for.
-	Questions []candidates.Query
+	// Queries are alternatives in the order of preference. Each consumer gets all that the query asks for.
+	Queries []candidates.Query
 	// Key is the idempotency key; nil: the request has none.
 	Key *store.IdempotencyKey
 	// Refuse runs in the snapshot of the search without a placement, before ErrNothingFits and ErrUndecided.
@@ -25,41 +25,41 @@ type SeveralRequest struct {
 // SeveralResult is what was claimed for several consumers.
 type SeveralResult struct {
 	store.Claimed
-	// Question is the index of the question that Members answers: the candidates in the order of the consumers.
-	Question int
-	Members  []candidates.ClaimCandidate
+	// Query is the index of the query that Members answers: the candidates in the order of the consumers.
+	Query   int
+	Members []candidates.ClaimCandidate
 	// Searches is the number of searches.
 	Searches int
 }
 
 // CreateSeveral claims a placement of several consumers. After a write that comes too late it searches another one, at most
 // maxSearches times. Its errors are those of Create.
-func (c *Claims) CreateSeveral(ctx context.Context, asked *SeveralRequest) (result SeveralResult, err error) {
-	err = c.withKey(ctx, asked.Key, func() error {
-		result, err = c.createSeveral(ctx, asked)
+func (c *Claims) CreateSeveral(ctx context.Context, request *SeveralRequest) (result SeveralResult, err error) {
+	err = c.withKey(ctx, request.Key, func() error {
+		result, err = c.createSeveral(ctx, request)
 		return err
 	})
 	if errors.Is(err, errReplayed) {
-		return replayedSeveral(asked)
+		return replayedSeveral(request)
 	}
 	c.metrics.observe(&Result{Claimed: result.Claimed, Searches: result.Searches}, err)
 	return result, err
 }
 
-func (c *Claims) createSeveral(ctx context.Context, asked *SeveralRequest) (result SeveralResult, err error) {
-	options := candidates.PlacementOptions{Members: len(asked.Consumers), Relation: asked.Relation, Refuse: asked.Refuse}
+func (c *Claims) createSeveral(ctx context.Context, request *SeveralRequest) (result SeveralResult, err error) {
+	options := candidates.PlacementOptions{Members: len(request.Consumers), Relation: request.Relation, Refuse: request.Refuse}
 	options.Look = func(ctx context.Context, in *postgres.Snapshot) error {
-		if err := c.lookUpKey(ctx, in, asked.Key); err != nil {
+		if err := c.lookUpKey(ctx, in, request.Key); err != nil {
 			return err
 		}
-		_, err := c.compareGenerations(ctx, in, asked.Consumers)
+		_, err := c.compareGenerations(ctx, in, request.Consumers)
 		return err
 	}
 	var effort store.ClaimEffort
 	for result.Searches < maxSearches {
 		result.Searches++
 		options.MayUseReplica = result.Searches == 1
-		found, err := c.search.FindPlacement(ctx, asked.Questions, options)
+		found, err := c.search.FindPlacement(ctx, request.Queries, options)
 		if err != nil {
 			return result, err
 		}
@@ -70,17 +70,17 @@ func (c *Claims) createSeveral(ctx context.Context, asked *SeveralRequest) (resu
 		default:
 			return result, ErrUndecided
 		}
-		placement, err := toStore(asked.Key, kept{Question: found.Question, Searches: result.Searches, Effort: effort}, found.Members)
+		placement, err := toStore(request.Key, kept{Query: found.Query, Searches: result.Searches, Effort: effort}, found.Members)
 		if err != nil {
 			return result, err
 		}
-		claimed, err := c.store.Keyed(asked.Key).ClaimCreateMany(ctx, asked.Consumers, placement)
+		claimed, err := c.store.Keyed(request.Key).ClaimCreateMany(ctx, request.Consumers, placement)
 		refused := store.AsRuleViolation(err)
 		if err != nil && (refused == nil || refused.Rule != store.ClaimNoneLeft) {
 			return result, err
 		}
 		if err == nil {
-			result.Claimed, result.Question, result.Members = claimed, found.Question, found.Members
+			result.Claimed, result.Query, result.Members = claimed, found.Query, found.Members
 			result.Effort = effort
 			return result, nil
 		}

@@ -16,7 +16,7 @@ import (
 
 // several is a claim of new consumers for one unit of VCPU each.
 func several(count int, order candidates.OrderBy, relation candidates.Relation) *claims.SeveralRequest {
-	made := &claims.SeveralRequest{Relation: relation, Questions: request(order, nil).Questions}
+	made := &claims.SeveralRequest{Relation: relation, Queries: request(order, nil).Queries}
 	for range count {
 		made.Consumers = append(made.Consumers, store.Claim{Consumer: uuid.New(), ProjectID: "project", UserID: "user", Type: "INSTANCE"})
 	}

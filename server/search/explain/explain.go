@@ -72,9 +72,9 @@ const (
 // Explain explains a query in the snapshot of its search, in at most the given time. What is not complete by then is
 // missing, and the explanation says so. After an error of the database, the explanation has what was complete before, at
 // least its short form; the error is for the log.
-func (x *Explainer) Explain(ctx context.Context, in *postgres.Snapshot, asked *ExplainedQuery, limit time.Duration) (*Explanation, error) {
+func (x *Explainer) Explain(ctx context.Context, in *postgres.Snapshot, query *ExplainedQuery, limit time.Duration) (*Explanation, error) {
 	begun := time.Now()
-	e := &explanationBuilder{Explainer: x, ExplainedQuery: asked, in: in, walkEnd: begun.Add(cmp.Or(x.maxWalk, limit/2)), end: begun.Add(limit), inTree: -1, notInTree: -1, givenUp: map[int64]bool{}}
+	e := &explanationBuilder{Explainer: x, ExplainedQuery: query, in: in, walkEnd: begun.Add(cmp.Or(x.maxWalk, limit/2)), end: begun.Add(limit), inTree: -1, notInTree: -1, givenUp: map[int64]bool{}}
 	e.explanation.Kind = "candidates"
 	bounded, cancel := context.WithDeadline(ctx, e.end.Add(max(limit/graceDivisor, leastGrace)))
 	defer cancel()
@@ -93,7 +93,7 @@ func (x *Explainer) Explain(ctx context.Context, in *postgres.Snapshot, asked *E
 
 // explain fills the explanation, member by member.
 func (e *explanationBuilder) explain(ctx context.Context) (err error) {
-	if e.r, err = newQuestion(&e.Query).resolve(ctx, e.queries, e.in); err != nil {
+	if e.r, err = newParsedQuery(&e.Query).resolve(ctx, e.queries, e.in); err != nil {
 		return err
 	}
 	if err := e.addFacts(ctx); err != nil {

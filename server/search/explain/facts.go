@@ -31,7 +31,7 @@ type thing struct {
 	ofRoot, isForbidden bool
 }
 
-// things returns all single things, each once, in the order of the question.
+// things returns all single things, each once, in the order of the query.
 func (r *resolvedQuery) things() (all []thing) {
 	add := func(item thing) {
 		at := slices.IndexFunc(all, func(t thing) bool {

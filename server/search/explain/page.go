@@ -18,7 +18,7 @@ import (
 // wordBits is how many conditions one word has.
 const wordBits = 62
 
-// resolvedQuery is a question with ids instead of names.
+// resolvedQuery is a query with ids instead of names.
 type resolvedQuery struct {
 	*parsedQuery
 	classes, traits map[string]int32
@@ -29,7 +29,7 @@ type resolvedQuery struct {
 	classIDs        []int32
 }
 
-// resolve looks up all names of a question.
+// resolve looks up all names of a query.
 func (q *parsedQuery) resolve(ctx context.Context, queries *db.Queries, in *postgres.Snapshot) (*resolvedQuery, error) {
 	r := &resolvedQuery{parsedQuery: q, classes: map[string]int32{}, traits: map[string]int32{}, aggregates: map[uuid.UUID]int32{}, trees: map[uuid.UUID]int64{}}
 	asked := db.CandidateNamesParams{Classes: []string{}, Traits: []string{}, Aggregates: []uuid.UUID{}, Trees: slices.Concat([]uuid.UUID{}, q.query.NotInTree)}

@@ -44,7 +44,7 @@ type part struct {
 	inTree *uuid.UUID
 }
 
-// step is a condition of a part: that of a question with an index, or one of inventories with the index of an amount.
+// step is a condition of a part: that of a query with an index, or one of inventories with the index of an amount.
 type step struct {
 	kind, value string
 	at          int
@@ -83,7 +83,7 @@ type parsedQuery struct {
 	sets []int
 }
 
-func newQuestion(query *candidates.Query) *parsedQuery {
+func newParsedQuery(query *candidates.Query) *parsedQuery {
 	q := &parsedQuery{query: query}
 	q.addRoots()
 	for place := range query.Groups {

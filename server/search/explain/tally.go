@@ -19,7 +19,7 @@ const (
 	sampled
 )
 
-// tally counts what the trees of a question pass.
+// tally counts what the trees of a query pass.
 type tally struct {
 	r *resolvedQuery
 	// roots is the number of all roots, rest that of those for which the sampled ones stand.
@@ -57,7 +57,7 @@ type partCounts struct {
 	splitTrees       int64
 }
 
-// treeResult is how a tree fares with the whole question.
+// treeResult is how a tree fares with the whole query.
 type treeResult struct {
 	root     *node
 	distance float64

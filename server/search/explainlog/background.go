@@ -12,9 +12,9 @@ import (
 
 // task is a query that this server was the first to write.
 type task struct {
-	stored   store.StoredQuery
-	question Query
-	since    time.Time
+	stored store.StoredQuery
+	query  Query
+	since  time.Time
 }
 
 const (
@@ -35,11 +35,11 @@ func (l *Log) explain(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case next := <-l.work:
-			if !l.awaitTurn(ctx, &next) || !rates[next.question.Kind].allow(time.Now()) {
+			if !l.awaitTurn(ctx, &next) || !rates[next.query.Kind].allow(time.Now()) {
 				continue
 			}
 			explanation, err := l.maker.Make(ctx, Background, func(ctx context.Context) (*explain.Explanation, error) {
-				return l.Explain(ctx, next.question)
+				return l.Explain(ctx, next.query)
 			})
 			if err == nil {
 				err = l.setContent(ctx, next.stored, explanation)

@@ -248,10 +248,10 @@ func (l *Log) Show(ctx context.Context, id uuid.UUID) ([]store.RecordedResult, e
 // lookUp explains a query now, or returns the short form.
 func (l *Log) lookUp(ctx context.Context, row *store.RecordedResult, inTime bool) (json.RawMessage, *time.Time) {
 	var explanation *explain.Explanation
-	question, err := questionOf(&row.RecordedQuery)
+	query, err := queryOf(&row.RecordedQuery)
 	if err == nil && inTime && l.Explain != nil {
 		explanation, err = l.maker.Make(ctx, OnLookup, func(ctx context.Context) (*explain.Explanation, error) {
-			return l.Explain(ctx, question)
+			return l.Explain(ctx, query)
 		})
 	}
 	if err != nil && !errors.Is(err, ErrBusy) && ctx.Err() == nil {
@@ -268,11 +268,11 @@ func (l *Log) lookUp(ctx context.Context, row *store.RecordedResult, inTime bool
 	return content, explanation.MadeAt
 }
 
-// questionOf returns the question of a stored query.
-func questionOf(row *store.RecordedQuery) (Query, error) {
-	question := Query{Kind: row.Kind, API: row.API, Text: row.Text, Reason: explain.Reason(row.Reason)}
-	if err := json.Unmarshal(row.Options, &question.Options); err != nil {
-		return question, fmt.Errorf("invalid options of a stored query: %w", err)
+// queryOf returns a stored query.
+func queryOf(row *store.RecordedQuery) (Query, error) {
+	query := Query{Kind: row.Kind, API: row.API, Text: row.Text, Reason: explain.Reason(row.Reason)}
+	if err := json.Unmarshal(row.Options, &query.Options); err != nil {
+		return query, fmt.Errorf("invalid options of a stored query: %w", err)
 	}
 	versions := microversion.All()
 	if row.Extension != nil {
@@ -280,9 +280,9 @@ func questionOf(row *store.RecordedQuery) (Query, error) {
 	}
 	for _, version := range versions {
 		if version.String() == row.Microversion && (row.Extension == nil || version.Extension().String() == *row.Extension) {
-			question.Version = version
-			return question, nil
+			query.Version = version
+			return query, nil
 		}
 	}
-	return question, fmt.Errorf("this server does not support version %s of a stored query", row.Microversion)
+	return query, fmt.Errorf("this server does not support version %s of a stored query", row.Microversion)
 }

@@ -26,11 +26,11 @@ const (
 
 // batch is what one statement records.
 type batch struct {
-	places    map[batchKey]int
-	queries   []store.RecordedQuery
-	questions []Query
-	requests  []store.RecordedRequest
-	recorded  map[string]int
+	places          map[batchKey]int
+	recordedQueries []store.RecordedQuery
+	queries         []Query
+	requests        []store.RecordedRequest
+	recorded        map[string]int
 	// bytes is the size of its records in the queue.
 	bytes int64
 }
@@ -50,20 +50,20 @@ func (b *batch) isFull(kind string) bool { return b.recorded[kind] >= maxRecorde
 
 // add adds a record, and merges its query with an equal one.
 func (b *batch) add(record *Record) {
-	question := Query{
+	recorded := Query{
 		Kind: record.Kind, API: Placement, Version: record.Version, Text: record.Text, Options: record.Options, Reason: record.Reason,
 	}
-	if question.Kind == Candidates {
-		question.Text = record.Values.Without(explainParam).Encode()
+	if recorded.Kind == Candidates {
+		recorded.Text = record.Values.Without(explainParam).Encode()
 	}
-	key := batchKey{question.digest(), record.At.UTC().Truncate(window)}
+	key := batchKey{recorded.digest(), record.At.UTC().Truncate(window)}
 	place, known := b.places[key]
 	if !known {
-		place = len(b.queries)
+		place = len(b.recordedQueries)
 		b.places[key] = place
-		b.queries, b.questions = append(b.queries, question.recorded(key, record.At)), append(b.questions, question)
+		b.recordedQueries, b.queries = append(b.recordedQueries, recorded.recorded(key, record.At)), append(b.queries, recorded)
 	}
-	query := &b.queries[place]
+	query := &b.recordedQueries[place]
 	query.Requests++
 	if record.At.Before(query.FirstAskedAt) {
 		query.FirstAskedAt = record.At
@@ -83,7 +83,7 @@ func (b *batch) add(record *Record) {
 	b.recorded[record.Kind]++
 }
 
-// recorded returns the row of a question without requests.
+// recorded returns the row of a query without requests.
 func (q *Query) recorded(key batchKey, at time.Time) store.RecordedQuery {
 	recordedQuery := store.RecordedQuery{
 		Digest: key.digest, WindowStart: key.window, Kind: q.Kind, API: q.API, Microversion: q.Version.String(),
@@ -175,7 +175,7 @@ func (l *Log) flush(result *batch) error {
 	defer l.queued.Add(-result.bytes)
 	ctx, cancel := context.WithTimeout(context.Background(), statementTimeout+maxSearch+l.Timeout)
 	defer cancel()
-	stored, isNew, err := l.Store.ExplanationRecord(ctx, result.queries, result.requests)
+	stored, isNew, err := l.Store.ExplanationRecord(ctx, result.recordedQueries, result.requests)
 	if err != nil {
 		l.dropped.database.Add(float64(len(result.requests)))
 		l.logFailure("cannot record requests to explain", err)
@@ -186,7 +186,7 @@ func (l *Log) flush(result *batch) error {
 			continue
 		}
 		select {
-		case l.work <- task{stored[i], result.questions[i], time.Now()}:
+		case l.work <- task{stored[i], result.queries[i], time.Now()}:
 		default: // a look-up explains it
 		}
 	}

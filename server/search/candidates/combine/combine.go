@@ -9,7 +9,7 @@
 // Proving infeasibility must not cost more than finding a solution: naive backtracking over 9 groups and 8 devices
 // reaches 8! dead ends at the last group. So after every choice the search checks whether the remaining requirements
 // can still be satisfied, and backtracks if not. See lookahead.go for these checks, packing.go for amounts that sums do not
-// decide, and dead_ends.go for the cases that they do not detect. Many equal groups on equal devices are one question:
+// decide, and dead_ends.go for the cases that they do not detect. Many equal groups on equal devices are one query:
 // symmetry.go has which providers are interchangeable.
 //
 // It is not for finding providers: SQL determines which ones have the traits, the aggregates and the free capacity for
