@@ -214,17 +214,17 @@ var packageRules = []packageRule{
 		"cmd/bench/rig", "server", "server/data/postgres", "server/data/store",
 	}},
 	{path: "cmd/bench/candidates", purpose: "benchmarks of allocation candidates beside baselines", driver: true, imports: []string{
-		"cmd/bench/rig",
+		"cmd/bench/rig", "internal/test/process",
 	}},
 	{path: "cmd/bench/baremetal", purpose: "benchmarks of node allocations beside baselines", driver: true, imports: []string{
 		"cmd/bench/rig", "server", "server/api/baremetal", "server/data/postgres", "server/data/store",
 		"server/work/conductor",
 	}},
 	{path: "cmd/bench/soak", purpose: "soak test: `berth serve` at half load, with bounds on its growth", driver: true, imports: []string{
-		"cmd/bench/rig",
+		"cmd/bench/rig", "internal/test/process",
 	}},
-	{path: "cmd/bench/rig", purpose: "shared parts of the benchmarks: a private PostgreSQL, clients, medians", driver: true, imports: []string{
-		"server/data/cluster", "server/data/migrate", "server/data/postgres", "server/data/store",
+	{path: "cmd/bench/rig", purpose: "shared parts of the benchmarks: servers, clients, CPU times, medians", driver: true, imports: []string{
+		"internal/test/privatedb", "internal/test/process", "server/data/postgres", "server/data/store",
 	}},
 	{path: "internal/test/dbtest", purpose: "tests only: databases of their own", driver: true, imports: []string{
 		"server/data/audit", "server/data/cluster", "server/data/migrate",
@@ -245,9 +245,13 @@ var packageRules = []packageRule{
 		"server", "server/api/route", "server/wire/microversion", "server/wire/request", "server/work/conductor",
 	}},
 	{path: "internal/test/compare", purpose: "tests only: sends the same requests to two builds and compares the responses", driver: true, imports: []string{
-		"cmd/bench/rig", "internal/test/badinput", "internal/test/scenario", "internal/test/session",
-		"server/work/provision",
+		"internal/test/badinput", "internal/test/privatedb", "internal/test/process", "internal/test/scenario",
+		"internal/test/session", "server/work/provision",
 	}},
+	{path: "internal/test/privatedb", purpose: "tests and benchmarks only: a private PostgreSQL of a program", driver: true, imports: []string{
+		"server/data/cluster", "server/data/migrate", "server/data/postgres", "server/data/store",
+	}},
+	{path: "internal/test/process", purpose: "tests and benchmarks only: runs a program as a process of its own"},
 	{path: "internal/test/session", purpose: "tests only: parser of recorded sessions of commands"},
 	{path: "internal/test/bruteforce", purpose: "tests only: brute-force reference of allocation candidates and their explanations", imports: []string{
 		"server/search/explain",
@@ -265,11 +269,15 @@ var packageRules = []packageRule{
 func TestArchitecture_Imports_MatchTable(t *testing.T) {
 	t.Parallel()
 	const ours, driver = "github.com/berthd/berth/", "github.com/jackc/pgx/"
-	list := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports", "./...")
-	list.Dir = ".."
-	output, err := list.Output()
-	if err != nil {
-		t.Fatal(err)
+	var output []byte
+	for _, module := range []string{"..", "../cmd/bench"} {
+		list := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports", "./...")
+		list.Dir = module
+		listed, err := list.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		output = append(output, listed...)
 	}
 	rules := map[string]packageRule{}
 	for _, rule := range packageRules {

@@ -41,7 +41,7 @@ var putTogether = map[string]string{
 }
 
 // notInTheProgram are packages for measuring and testing.
-var notInTheProgram = []string{"cmd/bench/requests", "cmd/bench/candidates", "cmd/bench/baremetal", "cmd/bench/rig", "internal/test/compare", "internal/test/dbtest", "internal/test/storetest", "internal/test/scenario", "e2e", "tools"}
+var notInTheProgram = []string{"cmd/bench/requests", "cmd/bench/candidates", "cmd/bench/baremetal", "cmd/bench/rig", "internal/test/compare", "internal/test/dbtest", "internal/test/privatedb", "internal/test/storetest", "internal/test/scenario", "e2e", "tools"}
 
 // statementAt is the place of the statement among the arguments of pgx's methods.
 var statementAt = map[string]int{"Query": 1, "QueryRow": 1, "Exec": 1, "Queue": 0, "Prepare": 2, "SendQueryParams": 0}

@@ -15,7 +15,7 @@ trap 'rm -rf "$work"' EXIT
 out=${OUT:-$PWD/bin}
 mkdir -p "$out"
 "${GO:-go}" build -o "$work/berth" ./cmd/berth || exit 2
-"${GO:-go}" build -o "$work/bench" ./cmd/bench || exit 2
+"${GO:-go}" -C cmd/bench build -o "$work/bench" . || exit 2
 status=0
 "$work/bench" soak --berth "$work/berth" --duration "${DURATION:-1h}" --out "$out" "$@" || status=$?
 echo "samples and picture: $out/soak-test.csv, $out/soak-test.svg"

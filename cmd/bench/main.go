@@ -45,8 +45,8 @@ func command() *cobra.Command {
 Exit codes: 0 the measurements are complete; 1 they are complete and at least one
 failed, or 'bench soak' found growth; 2 the command line is wrong or the run failed.
 
-  go run ./cmd/bench requests --only writes
-  go run ./cmd/bench candidates --sizes 1000`,
+  go -C cmd/bench run . requests --only writes
+  go -C cmd/bench run . candidates --sizes 1000`,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},

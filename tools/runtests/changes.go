@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// changes are the files that differ from a commit, with slashes, and the packages of the product that contain them.
+// changes are the files that differ from a commit, with slashes, and the packages that contain them.
 type changes struct {
 	base     string
 	files    []string
@@ -32,7 +32,7 @@ func findChanges(ctx context.Context, root, base string) (*changes, error) {
 		return nil, err
 	}
 	found := &changes{base: base, files: strings.Fields(changed + untracked)}
-	all, err := listPackages(ctx, root, "./...")
+	all, err := listAll(ctx, root)
 	if err != nil {
 		return nil, err
 	}

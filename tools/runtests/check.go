@@ -113,15 +113,14 @@ func checkFormatting(ctx context.Context, root string, changed *changes) error {
 }
 
 func checkVet(ctx context.Context, root string, changed *changes) error {
-	arguments := []string{"vet"}
+	var paths []string
 	for _, one := range changed.packages {
-		arguments = append(arguments, one.ImportPath)
+		paths = append(paths, one.ImportPath)
 	}
-	if len(arguments) == 1 {
-		return nil
-	}
-	_, err := output(ctx, root, "go", arguments...)
-	return err
+	return byModule(root, paths, func(dir string, packages []string) error {
+		_, err := output(ctx, dir, "go", append([]string{"vet"}, packages...)...)
+		return err
+	})
 }
 
 func checkDocuments(ctx context.Context, root string, _ *changes) error {

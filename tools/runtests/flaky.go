@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -55,8 +56,7 @@ func findFlaky(ctx context.Context, o *options) error {
 // flakyPackages returns the packages of the flag, or those that have changed.
 func flakyPackages(ctx context.Context, o *options) ([]string, error) {
 	if o.only != "" {
-		packages, err := listPackages(ctx, o.root, strings.Fields(o.only)...)
-		return tested(packages), err
+		return packagesOf(ctx, o.root, strings.Fields(o.only))
 	}
 	changed, err := findChanges(ctx, o.root, o.base)
 	if err != nil {
@@ -64,6 +64,34 @@ func flakyPackages(ctx context.Context, o *options) ([]string, error) {
 	}
 	fmt.Println(changed)
 	return tested(changed.packages), nil
+}
+
+// packagesOf returns the packages with tests that patterns name, such as ./server/... and ./cmd/bench/candidates.
+func packagesOf(ctx context.Context, root string, patterns []string) ([]string, error) {
+	var product, bench []string
+	for _, pattern := range patterns {
+		if below, isBench := strings.CutPrefix(pattern, "./"+benchmarks+"/"); isBench {
+			bench = append(bench, "./"+below)
+		} else {
+			product = append(product, pattern)
+		}
+	}
+	var packages []goPackage
+	if len(product) > 0 {
+		listed, err := listPackages(ctx, root, product...)
+		if err != nil {
+			return nil, err
+		}
+		packages = listed
+	}
+	if len(bench) > 0 {
+		listed, err := listPackages(ctx, filepath.Join(root, benchmarks), bench...)
+		if err != nil {
+			return nil, err
+		}
+		packages = append(packages, listed...)
+	}
+	return tested(packages), nil
 }
 
 func printFailures(failures map[string]int, times int) {

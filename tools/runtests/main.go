@@ -1,4 +1,4 @@
-// Command runtests runs the Go tests of the product for `make test`, `make check` and `make flaky`.
+// Command runtests runs the Go tests of the product and of its benchmarks for `make test`, `make check` and `make flaky`.
 //
 // It runs the packages that take longest first, prints a line for each package that ends, how long the rest is likely to take,
 // and the slowest tests. It decides what to run and what to print; `go test` does the work.
@@ -90,7 +90,7 @@ var packagesAtOnce = strconv.Itoa(runtime.NumCPU() + 1)
 
 // runAll runs the tests of all packages; flags are those of `go test`.
 func runAll(ctx context.Context, o *options, flags []string) error {
-	packages, err := listPackages(ctx, o.root, "./...")
+	packages, err := listAll(ctx, o.root)
 	if err != nil {
 		return err
 	}

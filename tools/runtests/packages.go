@@ -31,6 +31,43 @@ func (p *goPackage) imports(path string) bool {
 	return slices.Contains(p.Imports, path) || slices.Contains(p.TestImports, path) || slices.Contains(p.XTestImports, path)
 }
 
+// benchmarks is the folder of the module of the benchmarks, and the beginning of its import paths after that of the product.
+const benchmarks = "cmd/bench"
+
+// isBenchmark reports whether a package is in the module of the benchmarks.
+func isBenchmark(path string) bool { return strings.HasPrefix(path+"/", module+benchmarks+"/") }
+
+// byModule calls a function with the packages of the product, and with those of the benchmarks in the folder of their module.
+// Without packages of a module, it is not called for this one.
+func byModule(root string, packages []string, do func(dir string, packages []string) error) error {
+	var product, bench []string
+	for _, path := range packages {
+		if isBenchmark(path) {
+			bench = append(bench, path)
+		} else {
+			product = append(product, path)
+		}
+	}
+	var errs []error
+	if len(product) > 0 {
+		errs = append(errs, do(root, product))
+	}
+	if len(bench) > 0 {
+		errs = append(errs, do(filepath.Join(root, benchmarks), bench))
+	}
+	return errors.Join(errs...)
+}
+
+// listAll lists the packages of the product and of the benchmarks.
+func listAll(ctx context.Context, root string) ([]goPackage, error) {
+	product, err := listPackages(ctx, root, "./...")
+	if err != nil {
+		return nil, err
+	}
+	bench, err := listPackages(ctx, filepath.Join(root, benchmarks), "./...")
+	return append(product, bench...), err
+}
+
 func listPackages(ctx context.Context, root string, patterns ...string) ([]goPackage, error) {
 	text, err := output(ctx, root, "go", append([]string{"list", "-json=ImportPath,Dir,Imports,TestImports,XTestImports,TestGoFiles,XTestGoFiles"}, patterns...)...)
 	if err != nil {

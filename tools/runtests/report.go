@@ -65,16 +65,22 @@ func newReport(out io.Writer, packages int) *report {
 	}
 }
 
-// goTest runs the tests of packages in their order. Its error says that a test failed, or why none ran.
+// goTest runs the tests of packages in their order, those of the benchmarks last. Its error says that a test failed, or why
+// none ran.
 func goTest(ctx context.Context, root string, packages, flags []string, to *report) error {
-	if len(packages) == 0 {
-		return nil
-	}
 	for _, path := range packages {
 		to.left[path] = true
 	}
+	return byModule(root, packages, func(dir string, packages []string) error {
+		return goTestIn(ctx, dir, packages, flags, to)
+	})
+}
+
+// goTestIn is goTest for packages of one module, whose folder is dir.
+func goTestIn(ctx context.Context, dir string, packages, flags []string, to *report) error {
+	failedBefore := len(to.failed)
 	command := exec.CommandContext(ctx, "go", slices.Concat([]string{"test", "-json"}, linkerFlags, flags, packages)...)
-	command.Dir, command.Stderr = root, os.Stderr
+	command.Dir, command.Stderr = dir, os.Stderr
 	command.Env = append(os.Environ(), "GOGC="+cmp.Or(os.Getenv("GOGC"), garbage))
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGINT) }
 	command.WaitDelay = 10 * time.Second
@@ -89,7 +95,8 @@ func goTest(ctx context.Context, root string, packages, flags []string, to *repo
 	err = command.Wait()
 	to.cpu += command.ProcessState.UserTime() + command.ProcessState.SystemTime()
 	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) && ctx.Err() == nil {
-		return fmt.Errorf("%d tests or packages failed:\n  %s", len(to.failed), strings.Join(to.failed, "\n  "))
+		failures := to.failed[failedBefore:]
+		return fmt.Errorf("%d tests or packages failed:\n  %s", len(failures), strings.Join(failures, "\n  "))
 	}
 	return err
 }

@@ -56,8 +56,8 @@ both backends, through HTTP and in the store alone. Print whether the target is 
 missed target is not an error, a node allocation without a node is. The database is
 private and is removed at the end.
 
-  go run ./cmd/bench baremetal --nodes 1000 --rounds 1
-  go run ./cmd/bench baremetal --only placement --profile cpu.pprof`,
+  go -C cmd/bench run . baremetal --nodes 1000 --rounds 1
+  go -C cmd/bench run . baremetal --only placement --profile cpu.pprof`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if err := s.parse(nodes); err != nil {

@@ -64,9 +64,9 @@ those of Linux; other systems are not supported.
 With --against, measure a second berth program in turn with the first, on a database of
 its own with the same cloud. With --compare, also check that both return the same bytes.
 
-  go run ./cmd/bench candidates --sizes 1000
-  go run ./cmd/bench candidates --only nested,pci-8 --output json
-  go run ./cmd/bench candidates --against ./berth-older --compare --plot docs/plots`,
+  go -C cmd/bench run . candidates --sizes 1000
+  go -C cmd/bench run . candidates --only nested,pci-8 --output json
+  go -C cmd/bench run . candidates --against ../../berth-older --compare --plot ../../docs/plots`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if err := s.parse(sizes, utilizations, only); err != nil {
@@ -86,7 +86,7 @@ its own with the same cloud. With --compare, also check that both return the sam
 	flags.IntVar(&s.unlimitedUpTo, "unlimited", 10000, "largest number of trees at which queries without limit are measured")
 	flags.StringVar(&s.output, "output", "table", "output format: table or json")
 	flags.StringVar(&s.plots, "plot", "", "`directory` for the plots "+latencyPlot+" and "+cpuPlot+" (default: none)")
-	flags.StringVar(&s.berth, "berth", "", "`file` of the berth program to measure (default: built from this module)")
+	flags.StringVar(&s.berth, "berth", "", "`file` of the berth program to measure (default: built from the module that this one is in)")
 	flags.StringVar(&s.against, "against", "", "`file` of a second berth program to measure in turn with the first (default: none)")
 	flags.BoolVar(&s.compare, "compare", false, "check that both programs return the same bytes; needs --against")
 	command.AddCommand(baselineCommand())

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/berthd/berth/cmd/bench/rig"
+	"github.com/berthd/berth/internal/test/process"
 )
 
 // requestTimeout is the maximum time of a single request, and of the check of a query.
@@ -41,7 +41,7 @@ func (b *bench) check(ctx context.Context, s *cloudDB, of query, free int, about
 
 // count sends a query, checks the number of candidates in the response and returns the
 // size of the response.
-func count(ctx context.Context, on *deployment, server *rig.Process, of query, free int) (int64, error) {
+func count(ctx context.Context, on *deployment, server *process.Process, of query, free int) (int64, error) {
 	ctx, stop := context.WithTimeout(ctx, requestTimeout)
 	defer stop()
 	into, from := io.Pipe()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/berthd/berth/cmd/bench/rig"
+	"github.com/berthd/berth/internal/test/process"
 )
 
 // cloudDB is a cloud, in a database for each program, and the baselines on the first.
@@ -19,7 +20,7 @@ type cloudDB struct {
 	trees int
 	// all are the programs that are measured: the first, and that of --against.
 	all      []*deployment
-	baseline *rig.Process
+	baseline *process.Process
 }
 
 // build loads a cloud for each program. It does not run ANALYZE.
@@ -49,7 +50,7 @@ func (s *cloudDB) startBaseline(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.baseline, err = rig.StartProcess(ctx, bench, "candidates", "baseline", "--database-url", s.URL(s.first().database))
+	s.baseline, err = process.Start(ctx, bench, "candidates", "baseline", "--database-url", s.URL(s.first().database))
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/berthd/berth/cmd/bench/rig"
+	"github.com/berthd/berth/internal/test/process"
 )
 
 // deployment is a program with a cloud in its own database, and its servers.
@@ -18,14 +19,14 @@ type deployment struct {
 	// conn loads the cloud.
 	conn *pgx.Conn
 	// ordered and shuffled are the servers without and with random order.
-	ordered, shuffled *rig.Process
+	ordered, shuffled *process.Process
 	// counted are servers behind proxies that count round trips, by random order.
 	counted map[bool]*countedServer
 }
 
 // countedServer is a server with one connection, which a proxy watches.
 type countedServer struct {
-	process *rig.Process
+	process *process.Process
 	proxy   *rig.RoundTripProxy
 }
 
@@ -60,7 +61,7 @@ func (d *deployment) open(ctx context.Context) error {
 // close stops the servers.
 func (d *deployment) close() error {
 	var errs []error
-	for _, one := range []*rig.Process{d.ordered, d.shuffled} {
+	for _, one := range []*process.Process{d.ordered, d.shuffled} {
 		if one != nil {
 			errs = append(errs, one.Stop())
 		}
@@ -84,7 +85,7 @@ func (d *deployment) destroy() error {
 }
 
 // server returns the server that a query is for.
-func (d *deployment) server(of query) *rig.Process {
+func (d *deployment) server(of query) *process.Process {
 	if of.random {
 		return d.shuffled
 	}

@@ -6,8 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/berthd/berth/cmd/bench/rig"
+	"github.com/berthd/berth/internal/test/process"
 )
 
 // program is a berth program to measure, and the database that it has migrated.
@@ -24,8 +26,8 @@ func programs(ctx context.Context, on *rig.Rig, s settings, dir string) ([]progr
 	if measured.file == "" {
 		measured.file = filepath.Join(dir, "berth")
 		progress("building berth ...")
-		if said, err := rig.Program(ctx, "go", "build", "-o", measured.file, berthPackage).CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("building %s: %w\n%s", berthPackage, err, said)
+		if err := buildProgram(ctx, measured.file); err != nil {
+			return nil, err
 		}
 	}
 	all := []program{measured}
@@ -44,15 +46,26 @@ func programs(ctx context.Context, on *rig.Rig, s settings, dir string) ([]progr
 	return all, nil
 }
 
-// berthPackage is the command that is measured without --berth.
-const berthPackage = "github.com/berthd/berth/cmd/berth"
+// buildProgram builds the command that is measured without --berth, in the module of the product.
+func buildProgram(ctx context.Context, file string) error {
+	dir, err := process.Command(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/berthd/berth").Output()
+	if err != nil {
+		return fmt.Errorf("finding the module of berth, from a directory that has it: %w", err)
+	}
+	command := process.Command(ctx, "go", "build", "-o", file, "./cmd/berth")
+	command.Dir = strings.TrimSpace(string(dir))
+	if said, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("building berth: %w\n%s", err, said)
+	}
+	return nil
+}
 
 // migrate makes the template. A server inserts the standard names when it starts.
 func (p program) migrate(ctx context.Context, on *rig.Rig) error {
 	if err := on.Create(ctx, p.template); err != nil {
 		return err
 	}
-	migrate := rig.Program(ctx, p.file, "db", "migrate", "--database-url", on.URL(p.template))
+	migrate := process.Command(ctx, p.file, "db", "migrate", "--database-url", on.URL(p.template))
 	if said, err := migrate.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s db migrate: %w\n%s", p.file, err, said)
 	}
@@ -65,8 +78,8 @@ func (p program) migrate(ctx context.Context, on *rig.Rig) error {
 
 // serve starts `berth serve` on a database. Without the Bare Metal API, the server has
 // no periodic work.
-func (p program) serve(ctx context.Context, database string, connections int, flags ...string) (*rig.Process, error) {
-	return rig.StartProcess(ctx, p.file, append([]string{
+func (p program) serve(ctx context.Context, database string, connections int, flags ...string) (*process.Process, error) {
+	return process.Start(ctx, p.file, append([]string{
 		"serve", "--listen", "127.0.0.1:0", "--database-url", database, "--migrate=false", "--baremetal-backend", "off",
 		"--db-max-connections", strconv.Itoa(connections), "--request-timeout", requestTimeout.String(),
 		"--access-log=false", "--log-level", "error",

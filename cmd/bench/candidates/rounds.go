@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"github.com/berthd/berth/cmd/bench/rig"
+	"github.com/berthd/berth/internal/test/process"
 )
 
 // contender is a server process, and the request that it is measured with.
 type contender struct {
-	server  *rig.Process
+	server  *process.Process
 	request rig.RequestFunc
 }
 
@@ -71,7 +72,7 @@ func (b *bench) measureOne(ctx context.Context, clients int, length time.Duratio
 	if err != nil {
 		return figures{}, err
 	}
-	server, err := one.server.CPU()
+	server, err := rig.ProcessCPU(one.server)
 	if err != nil {
 		return figures{}, err
 	}
@@ -79,7 +80,7 @@ func (b *bench) measureOne(ctx context.Context, clients int, length time.Duratio
 	if err != nil {
 		return figures{}, err
 	}
-	serverAfter, err := one.server.CPU()
+	serverAfter, err := rig.ProcessCPU(one.server)
 	if err != nil {
 		return figures{}, err
 	}

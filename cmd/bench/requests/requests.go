@@ -35,9 +35,9 @@ func Command() *cobra.Command {
 16 clients, and some writes beside the requests that they replace, in turns, with one
 client, claims also with 16. The database is private and is removed at the end.
 
-  go run ./cmd/bench requests --only writes
-  go run ./cmd/bench requests --only 'POST claims'
-  go run ./cmd/bench requests --rounds 1 --length 200ms`,
+  go -C cmd/bench run . requests --only writes
+  go -C cmd/bench run . requests --only 'POST claims'
+  go -C cmd/bench run . requests --rounds 1 --length 200ms`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			debug.SetGCPercent(400) // as berth serve does

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/berthd/berth/internal/test/process"
 )
 
 // clockTick is the unit of times in /proc/PID/stat (USER_HZ).
@@ -116,3 +118,6 @@ func scheduled(pid int) (time.Duration, error) {
 	}
 	return sum, nil
 }
+
+// ProcessCPU returns the CPU time of a process.
+func ProcessCPU(of *process.Process) (time.Duration, error) { return scheduled(of.PID()) }

@@ -11,18 +11,18 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/berthd/berth/cmd/bench/rig"
+	"github.com/berthd/berth/internal/test/process"
 )
 
 // start runs `berth serve` on a database.
-func start(ctx context.Context, program, database string) (*rig.Process, error) {
-	return rig.StartProcess(ctx, program, "serve", "--listen", "127.0.0.1:0", "--database-url", database,
+func start(ctx context.Context, program, database string) (*process.Process, error) {
+	return process.Start(ctx, program, "serve", "--listen", "127.0.0.1:0", "--database-url", database,
 		"--access-log=false", "--log-level", "warn")
 }
 
 // audit runs `berth db check`.
 func audit(ctx context.Context, program, database string) error {
-	if said, err := rig.Program(ctx, program, "db", "check", "--database-url", database).CombinedOutput(); err != nil {
+	if said, err := process.Command(ctx, program, "db", "check", "--database-url", database).CombinedOutput(); err != nil {
 		return fmt.Errorf("berth db check: %w\n%s", err, said)
 	}
 	return nil
@@ -42,7 +42,7 @@ type sample struct {
 }
 
 // take reads the metrics of the service and the statistics of its database.
-func take(ctx context.Context, pool *pgxpool.Pool, service *rig.Process) (sample, error) {
+func take(ctx context.Context, pool *pgxpool.Pool, service *process.Process) (sample, error) {
 	metrics, err := metricsOf(ctx, service)
 	if err != nil {
 		return sample{}, err
@@ -63,7 +63,7 @@ func take(ctx context.Context, pool *pgxpool.Pool, service *rig.Process) (sample
 }
 
 // metricsOf returns the metrics without labels.
-func metricsOf(ctx context.Context, service *rig.Process) (map[string]float64, error) {
+func metricsOf(ctx context.Context, service *process.Process) (map[string]float64, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, service.URL+"/metrics", nil)
 	if err != nil {
 		return nil, err

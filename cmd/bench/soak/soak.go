@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berthd/berth/cmd/bench/rig"
+	"github.com/berthd/berth/internal/test/process"
 )
 
 type settings struct {
@@ -46,8 +47,8 @@ soak-test.csv and soak-test.svg. The database is private and is removed at the e
 
 Exit codes: 0 nothing grew, 1 something grew, 2 the run or the audit failed.
 
-  go build -o bin/berth ./cmd/berth && go run ./cmd/bench soak --berth bin/berth
-  go run ./cmd/bench soak --berth bin/berth --duration 2m --vacuum=false`,
+  go build -o bin/berth ./cmd/berth && go -C cmd/bench run . soak --berth bin/berth
+  go -C cmd/bench run . soak --berth bin/berth --duration 2m --vacuum=false`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			return run(command.Context(), s)
@@ -122,7 +123,7 @@ func run(ctx context.Context, s settings) (err error) {
 }
 
 // sampleLoad runs the clients at a rate and takes samples at equal intervals.
-func sampleLoad(ctx context.Context, s settings, work *work, service *rig.Process, on *rig.Rig, rate float64) ([]sample, error) {
+func sampleLoad(ctx context.Context, s settings, work *work, service *process.Process, on *rig.Rig, rate float64) ([]sample, error) {
 	pool, err := on.Pool(ctx, "")
 	if err != nil {
 		return nil, err

@@ -22,7 +22,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/berthd/berth/cmd/bench/rig"
+	"github.com/berthd/berth/internal/test/privatedb"
 )
 
 // options are the flags.
@@ -127,8 +127,8 @@ func (o *options) validate(names []string) error {
 type comparison struct {
 	*options
 	*report
-	dir string
-	rig *rig.Rig
+	dir      string
+	postgres *privatedb.PostgreSQL
 	// create returns the URL of a new migrated database of a side, and a function that drops it.
 	create func(context.Context, *side) (url string, drop func(context.Context) error, err error)
 	// front returns the address of a proxy in front of the new service. Tests set it.
@@ -162,7 +162,7 @@ func (o *options) open(ctx context.Context, result *report) (*comparison, error)
 	}
 	c := &comparison{options: o, report: result, dir: dir}
 	c.create = c.copyTemplate
-	if c.rig, err = rig.Open(ctx, databaseSettings); err == nil {
+	if c.postgres, err = privatedb.Open(ctx, databaseSettings); err == nil {
 		err = c.makeTemplates(ctx)
 	}
 	if err != nil {
@@ -173,8 +173,8 @@ func (o *options) open(ctx context.Context, result *report) (*comparison, error)
 
 func (c *comparison) close() error {
 	var err error
-	if c.rig != nil {
-		err = c.rig.Close()
+	if c.postgres != nil {
+		err = c.postgres.Close()
 	}
 	return errors.Join(err, os.RemoveAll(c.dir))
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/berthd/berth/cmd/bench/rig"
+	"github.com/berthd/berth/internal/test/process"
 	"github.com/berthd/berth/server/work/provision"
 )
 
@@ -34,7 +34,7 @@ type side struct {
 	name    string
 	program string
 	address string
-	process *rig.Process
+	process *process.Process
 	db      *pgx.Conn
 	drop    func(context.Context) error
 }
@@ -60,11 +60,11 @@ func template(side string) string { return "template_" + side }
 func (c *comparison) makeTemplates(ctx context.Context) error {
 	for name, program := range map[string]string{"old": c.old, "new": c.new} {
 		database := template(name)
-		if err := c.rig.Create(ctx, database); err != nil {
+		if err := c.postgres.Create(ctx, database); err != nil {
 			return err
 		}
 		s := &side{name: name, program: program}
-		if err := s.serve(ctx, c, c.rig.URL(database), map[string]string{"migrate": "true"}); err != nil {
+		if err := s.serve(ctx, c, c.postgres.URL(database), map[string]string{"migrate": "true"}); err != nil {
 			return err
 		}
 		if err := s.process.Stop(); err != nil {
@@ -87,7 +87,7 @@ const repeatable = `
 		$$ SELECT md5(nextval('public.uuids_of_compare')::text)::uuid $$`
 
 func (c *comparison) makeRepeatable(ctx context.Context, database string) error {
-	conn, err := pgx.Connect(ctx, c.rig.URL(database))
+	conn, err := pgx.Connect(ctx, c.postgres.URL(database))
 	if err != nil {
 		return err
 	}
@@ -97,8 +97,8 @@ func (c *comparison) makeRepeatable(ctx context.Context, database string) error 
 
 // copyTemplate creates the database of a side.
 func (c *comparison) copyTemplate(ctx context.Context, s *side) (url string, drop func(context.Context) error, err error) {
-	drop = func(ctx context.Context) error { return c.rig.Drop(ctx, s.name) }
-	return c.rig.URL(s.name), drop, c.rig.CopyOf(ctx, template(s.name), s.name)
+	drop = func(ctx context.Context) error { return c.postgres.Drop(ctx, s.name) }
+	return c.postgres.URL(s.name), drop, c.postgres.CopyOf(ctx, template(s.name), s.name)
 }
 
 // serve starts the service on a database.
@@ -109,7 +109,7 @@ func (s *side) serve(ctx context.Context, c *comparison, databaseURL string, set
 			arguments = append(arguments, "--"+name+"="+value)
 		}
 	}
-	if s.process, err = rig.StartProcess(ctx, s.program, arguments...); err != nil {
+	if s.process, err = process.Start(ctx, s.program, arguments...); err != nil {
 		return fmt.Errorf("the %s build: %w", s.name, err)
 	}
 	address, err := url.Parse(s.process.URL)

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/berthd/berth/cmd/bench/rig"
+	"github.com/berthd/berth/internal/test/process"
 	"github.com/berthd/berth/internal/test/session"
 )
 
@@ -81,7 +81,7 @@ func (c *comparison) session(ctx context.Context, name, file string) (requests i
 func (p *pair) command(ctx context.Context, between *proxy, s *side, words []string) (output string, requests []string, err error) {
 	between.begin(s.address)
 	var stdout, stderr bytes.Buffer
-	command := rig.Program(ctx, s.program, words...)
+	command := process.Command(ctx, s.program, words...)
 	command.Dir, command.Stdout, command.Stderr = filepath.Join(p.root, commandDir), &stdout, &stderr
 	command.Env = append(command.Env, "BERTH_URL="+between.URL, "HOME="+p.dir, "XDG_CONFIG_HOME=", "XDG_CACHE_HOME=", "XDG_DATA_HOME=")
 	var ended *exec.ExitError

@@ -1,4 +1,7 @@
-package rig
+// Package process runs a program, such as `berth serve`, in a process of its own.
+//
+// It is not for tests of how processes end: e2e has its own.
+package process
 
 import (
 	"bufio"
@@ -25,10 +28,10 @@ type Process struct {
 	exited  chan error
 }
 
-// StartProcess runs a program until Stop or the end of the context. It returns when the
+// Start runs a program until Stop or the end of the context. It returns when the
 // program has printed a line that ends with "listening on" and a URL.
-func StartProcess(ctx context.Context, program string, arguments ...string) (*Process, error) {
-	command := Program(ctx, program, arguments...)
+func Start(ctx context.Context, program string, arguments ...string) (*Process, error) {
+	command := Command(ctx, program, arguments...)
 	command.Stderr = os.Stderr
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = stopTimeout
@@ -53,9 +56,9 @@ func StartProcess(ctx context.Context, program string, arguments ...string) (*Pr
 	return p, nil
 }
 
-// Program returns a command without the environment variables that change what Berth and
+// Command returns a command without the environment variables that change what Berth and
 // PostgreSQL's clients do.
-func Program(ctx context.Context, program string, arguments ...string) *exec.Cmd {
+func Command(ctx context.Context, program string, arguments ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, program, arguments...)
 	for _, variable := range os.Environ() {
 		if !strings.HasPrefix(variable, "BERTH_") && !strings.HasPrefix(variable, "PG") && !strings.HasPrefix(variable, "OS_") {
@@ -95,5 +98,5 @@ func (p *Process) status(name string) (int64, error) {
 	return kib << 10, err
 }
 
-// CPU returns the CPU time of the process.
-func (p *Process) CPU() (time.Duration, error) { return scheduled(p.command.Process.Pid) }
+// PID returns the number of the process.
+func (p *Process) PID() int { return p.command.Process.Pid }
