@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	pgxuuid "github.com/vgarvardt/pgx-google-uuid/v5"
-
 	"github.com/jackc/pgx/v5"
 
 	"github.com/berthd/berth/gen/db"
@@ -38,7 +36,7 @@ func connectTarget(ctx context.Context, url string) (*pgx.Conn, error) {
 	if err := session.Check(ctx, conn, false); err != nil {
 		return nil, errors.Join(err, conn.Close(ctx))
 	}
-	pgxuuid.Register(conn.TypeMap())
+	session.RegisterUUID(conn.TypeMap())
 	// The statements join, sort and hash whole tables.
 	_, err = conn.Exec(ctx, "SET work_mem = '128MB'; SET maintenance_work_mem = '256MB'; SET jit = off; "+
 		"SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'transaction_timeout'") // from PostgreSQL 17 on

@@ -64,7 +64,7 @@ func configure(url string, options Options, watched *tracer) (*pgxpool.Config, e
 
 // registerTypes registers the Go types of statement arguments on a connection.
 func registerTypes(_ context.Context, conn *pgx.Conn) error {
-	registerUUID(conn.TypeMap())
+	session.RegisterUUID(conn.TypeMap())
 	// Statements that are not prepared use the Go types alone.
 	conn.TypeMap().RegisterDefaultPgType([]uuid.UUID{}, "_uuid")
 	return nil
