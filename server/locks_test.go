@@ -108,7 +108,7 @@ func TestLocks_LockTimeout_PlacementWritesReturn409(t *testing.T) {
 	if read := s.get("/resource_providers/"+aProvider, "X-Auth-Token", "admin"); read.Code != http.StatusOK {
 		t.Errorf("reading: got %d %s", read.Code, read.Body)
 	}
-	if got := s.metrics()["berth_sql_lock_timeouts_total"].GetMetric()[0].GetCounter().GetValue(); got != float64(len(placementWrites)+1) {
+	if got := value(t, s.metrics(), "berth_sql_lock_timeouts_total"); got != float64(len(placementWrites)+1) {
 		t.Errorf("lock timeouts = %v, want %d", got, len(placementWrites)+1)
 	}
 	release()

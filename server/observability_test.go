@@ -13,10 +13,6 @@ import (
 	"testing"
 	"time"
 
-	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
-
 	"github.com/berthd/berth/internal/test/servertest"
 	"github.com/berthd/berth/server"
 	"github.com/berthd/berth/server/api/baremetal"
@@ -147,37 +143,6 @@ func claim(class, amount string) string {
 		"consumer_generation": null, "consumer_type": "INSTANCE"}`
 }
 
-// metrics returns the parsed metrics of a scrape.
-func (s *service) metrics() map[string]*dto.MetricFamily {
-	s.t.Helper()
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(s.get("/metrics").Body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return families
-}
-
-// value returns the value of one series. labels are pairs of name and value.
-func value(t *testing.T, families map[string]*dto.MetricFamily, name string, labels ...string) float64 {
-	t.Helper()
-	for _, metric := range families[name].GetMetric() {
-		matching := 0
-		for _, label := range metric.GetLabel() {
-			for i := 0; i < len(labels); i += 2 {
-				if label.GetName() == labels[i] && label.GetValue() == labels[i+1] {
-					matching++
-				}
-			}
-		}
-		if matching == len(labels)/2 {
-			return metric.GetGauge().GetValue() + metric.GetCounter().GetValue() + float64(metric.GetHistogram().GetSampleCount())
-		}
-	}
-	t.Errorf("no series %s%v", name, labels)
-	return -1
-}
-
 func TestMetrics_AfterTraffic_ReportAllCollectors(t *testing.T) {
 	t.Parallel()
 	s := newWatched(t, func(opening *postgres.Options, _ *server.Options) { opening.SlowQuery = time.Nanosecond })
@@ -299,12 +264,8 @@ func TestMetrics_MicroversionLabels_LimitedTo20(t *testing.T) {
 		s.get("/resource_classes", "X-Auth-Token", "admin", "OpenStack-API-Version", version)
 	}
 	versions := map[string]bool{}
-	for _, metric := range s.metrics()["berth_http_request_duration_seconds"].GetMetric() {
-		for _, label := range metric.GetLabel() {
-			if label.GetName() == "microversion" {
-				versions[label.GetValue()] = true
-			}
-		}
+	for _, sample := range s.metrics()["berth_http_request_duration_seconds"].samples {
+		versions[sample.labels["microversion"]] = true
 	}
 	if len(versions) != 21 || !versions["other"] || !versions["1.0"] || versions["1.39"] {
 		t.Errorf("versions = %v", versions)

@@ -26,12 +26,14 @@ func exported(t *testing.T) map[string]series {
 	found := map[string]series{}
 	for name, family := range s.metrics() {
 		labels := map[string]bool{}
-		for _, metric := range family.GetMetric() {
-			for _, label := range metric.GetLabel() {
-				labels[label.GetName()] = true
+		for _, sample := range family.samples {
+			for label := range sample.labels {
+				if label != "le" { // of the buckets of histograms
+					labels[label] = true
+				}
 			}
 		}
-		found[name] = series{strings.ToLower(family.GetType().String()), slices.Sorted(maps.Keys(labels))}
+		found[name] = series{family.kind, slices.Sorted(maps.Keys(labels))}
 	}
 	return found
 }

@@ -14,9 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/net/http2"
-	"golang.org/x/net/http2/hpack"
-
 	"github.com/berthd/berth/cmd/berth/config"
 	"github.com/berthd/berth/cmd/berth/open"
 	"github.com/berthd/berth/internal/test/authority"
@@ -104,63 +101,6 @@ func drip(to net.Conn) {
 	}
 }
 
-// streams is a client of HTTP/2 that says what it wants, frame by frame.
-type streams struct {
-	t      *testing.T
-	framer *http2.Framer
-	next   uint32
-	head   []byte
-}
-
-func dialStreams(t *testing.T, address string, config *tls.Config) *streams {
-	t.Helper()
-	config.NextProtos = []string{"h2"}
-	conn, err := tls.Dial("tcp", address, config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
-	var head bytes.Buffer
-	encoder := hpack.NewEncoder(&head)
-	for _, field := range [][2]string{{":method", "GET"}, {":scheme", "https"}, {":authority", address}, {":path", "/"}} {
-		if err := encoder.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	s := &streams{t: t, framer: http2.NewFramer(conn, conn), next: 1, head: head.Bytes()}
-	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.framer.WriteSettings(); err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-// open sends a request, and takes it back at once if reset is set.
-func (s *streams) open(reset bool) error {
-	// The table of fields is static but for the authority, which is sent in full.
-	err := s.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: s.next, BlockFragment: s.head, EndStream: true, EndHeaders: true})
-	if err == nil && reset {
-		err = s.framer.WriteRSTStream(s.next, http2.ErrCodeCancel)
-	}
-	s.next += 2
-	return err
-}
-
-// until reads frames until one is what was asked for; the error is that of the connection.
-func (s *streams) until(found func(http2.Frame) bool) error {
-	for {
-		frame, err := s.framer.ReadFrame()
-		if err != nil || found(frame) {
-			return err
-		}
-	}
-}
-
 // stuckHandler counts the requests that run, and lets none of them end.
 type stuckHandler struct {
 	running, most atomic.Int64
@@ -189,17 +129,11 @@ func floodServer(t *testing.T) (*stuckHandler, *streams) {
 func TestLimits_HTTP2StreamFlood_IsRefused(t *testing.T) {
 	t.Parallel()
 	stuck, client := floodServer(t)
-	var told uint32
-	if err := client.until(func(frame http2.Frame) bool {
-		settings, ok := frame.(*http2.SettingsFrame)
-		if ok {
-			told, _ = settings.Value(http2.SettingMaxConcurrentStreams)
-		}
-		return ok
-	}); err != nil || told != testStreams {
-		t.Errorf("the server announces %d streams, want %d: %v", told, testStreams, err)
+	settings, err := client.until(frameSettings)
+	if announced := settings.setting(settingMaxStreams); err != nil || announced != testStreams {
+		t.Errorf("the server announces %d streams, want %d: %v", announced, testStreams, err)
 	}
-	if err := client.framer.WriteSettingsAck(); err != nil {
+	if err := client.write(http2Frame{kind: frameSettings, flags: flagAck}); err != nil {
 		t.Fatal(err)
 	}
 	for range testStreams + 1 {
@@ -207,15 +141,9 @@ func TestLimits_HTTP2StreamFlood_IsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	refused := uint32(0)
-	if err := client.until(func(frame http2.Frame) bool {
-		reset, ok := frame.(*http2.RSTStreamFrame)
-		if ok {
-			refused = reset.StreamID
-		}
-		return ok
-	}); err != nil || refused != 2*testStreams+1 {
-		t.Errorf("stream %d was refused, want %d: %v", refused, 2*testStreams+1, err)
+	refused, err := client.until(frameReset)
+	if err != nil || refused.stream != 2*testStreams+1 {
+		t.Errorf("stream %d was refused, want %d: %v", refused.stream, 2*testStreams+1, err)
 	}
 	if most := stuck.most.Load(); most > testStreams {
 		t.Errorf("%d requests ran at once, want at most %d", most, testStreams)
@@ -235,16 +163,9 @@ func TestLimits_HTTP2RapidReset_ClosesConnection(t *testing.T) {
 			}
 		}
 	}()
-	var code http2.ErrCode
-	err := client.until(func(frame http2.Frame) bool {
-		away, ok := frame.(*http2.GoAwayFrame)
-		if ok {
-			code = away.ErrCode
-		}
-		return ok
-	})
-	if errors.Is(err, os.ErrDeadlineExceeded) || (err == nil && code != http2.ErrCodeEnhanceYourCalm) {
-		t.Errorf("the connection is not closed: %v, %v", code, err)
+	away, err := client.until(frameGoAway)
+	if errors.Is(err, os.ErrDeadlineExceeded) || (err == nil && away.goAwayCode() != codeEnhanceYourCalm) {
+		t.Errorf("the connection is not closed: %+v, %v", away, err)
 	}
 	if most := stuck.most.Load(); most > testStreams {
 		t.Errorf("%d requests ran at once, want at most %d", most, testStreams)
