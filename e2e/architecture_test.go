@@ -41,8 +41,8 @@ var packageRules = []packageRule{
 	}},
 	{path: "cmd/berth/admin", purpose: "administration commands: database, import and export, policy, tokens, documents", driver: true, imports: []string{
 		"cmd/berth/config", "cmd/berth/connect", "cmd/berth/frame", "cmd/berth/open", "cmd/berth/plan",
-		"cmd/berth/setting", "server", "server/api/route", "server/data/audit", "server/data/migrate",
-		"server/data/placementdb", "server/data/postgres", "server/data/session", "server/data/store",
+		"cmd/berth/setting", "internal/draw", "internal/terminal", "server", "server/api/route", "server/data/audit",
+		"server/data/migrate", "server/data/placementdb", "server/data/postgres", "server/data/session", "server/data/store",
 		"server/identity/auth", "server/identity/policy", "server/identity/tokens", "server/wire/microversion",
 	}},
 	{path: "cmd/berth/apicommand", purpose: "commands that are clients of the APIs", imports: []string{

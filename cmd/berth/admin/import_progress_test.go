@@ -31,3 +31,29 @@ func TestImport_ProgressToLog_Throttled(t *testing.T) {
 		}
 	})
 }
+
+func TestImport_ProgressOnTerminal_RedrawsOneLineOfEachStep(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		progress := newImportProgress(&log)
+		progress.isTerminal = true
+		progress.tell("copying", 0, 4)
+		time.Sleep(time.Millisecond)
+		progress.tell("copying", 1, 4) // too soon
+		time.Sleep(3 * time.Second)
+		progress.tell("copying", 1, 4)
+		progress.tell("copying", 4, 4)
+		progress.tell("writing", 0, 0)
+		time.Sleep(time.Second)
+		progress.tell("writing", 70, 0)
+		progress.done()
+		const want = "\rcopying     0% ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░ 0 of 4 (0s)\x1b[K" +
+			"\rcopying    25% ▇▇▇▇▇▇▇▇░░░░░░░░░░░░░░░░░░░░░░ 1 of 4 (3s, about 9s left)\x1b[K" +
+			"\rcopying   100% ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇ 4 of 4 (3s)\x1b[K\n" +
+			"\rwriting   (0s)\x1b[K\rwriting   70 (1s)\x1b[K\n"
+		if log.String() != want {
+			t.Errorf("got\n%q\nwant\n%q", log.String(), want)
+		}
+	})
+}
