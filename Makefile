@@ -104,15 +104,22 @@ release-snapshot: ## build the same files from any commit and uncommitted change
 
 # The benchmarks are a module of their own. Files in FLAGS are relative to this directory.
 BENCH = $(GO) -C cmd/bench build -o $(CURDIR)/bin/bench . && bin/bench
+# What Berth needs beside a baseline, from results in Go's benchmark format.
+BENCHSTAT = $(GO) -C cmd/bench tool benchstat -col /of
 
 bench: postgresql ## measure requests beside a baseline of the same run; FLAGS='--only writes'
-	$(BENCH) requests $(FLAGS)
+	mkdir -p bin
+	$(BENCH) requests $(FLAGS) >bin/requests.txt
+	$(BENCHSTAT) $(CURDIR)/bin/requests.txt
 
 bench-candidates: postgresql ## measure the search for candidates on clouds of 1,000 to 100,000 trees; FLAGS='--sizes 1000 --against OLDER_BERTH'
 	$(BENCH) candidates $(FLAGS)
 
 bench-baremetal: postgresql ## measure how many node allocations are decided in a second, on 1,000 and 10,000 nodes; FLAGS='--rounds 1'
-	$(BENCH) baremetal $(FLAGS)
+	mkdir -p bin
+	$(BENCH) baremetal $(FLAGS) >bin/baremetal.txt
+	$(BENCHSTAT) $(CURDIR)/bin/baremetal.txt
+	$(BENCHSTAT) -filter /of:berth -col /nodes $(CURDIR)/bin/baremetal.txt
 
 bench-hotspots: postgresql ## measure 16 clients on one provider, on one each, and looking for candidates first
 	$(GO) test ./server -run '^$$' -bench Hotspots -benchtime 2000x

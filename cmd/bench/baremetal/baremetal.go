@@ -56,6 +56,8 @@ both backends, through HTTP and in the store alone. Print whether the target is 
 missed target is not an error, a node allocation without a node is. The database is
 private and is removed at the end.
 
+Each round is a result in Go's benchmark format, for benchstat.
+
   go -C cmd/bench run . baremetal --nodes 1000 --rounds 1
   go -C cmd/bench run . baremetal --only placement --profile cpu.pprof`,
 		Args: cobra.NoArgs,
@@ -72,7 +74,7 @@ private and is removed at the end.
 	flags.IntVar(&s.requests, "requests", 400, "number of node allocations in one measurement")
 	flags.IntVar(&s.clients, "clients", 8, "number of concurrent clients")
 	flags.IntVar(&s.workers, "workers", 4, "number of node allocations that the conductor decides at once; berth serve has 4")
-	flags.IntVar(&s.rounds, "rounds", 3, "number of rounds of each measurement; the result is their median")
+	flags.IntVar(&s.rounds, "rounds", 6, "number of rounds of each measurement; benchstat needs 6 for a confidence interval")
 	flags.StringVar(&s.only, "only", "", "part of the names of the cases to measure, such as placement or '20 classes' (default: all)")
 	flags.StringVar(&s.profile, "profile", "", "`file` for a CPU profile of this program (default: none)")
 	return command
@@ -98,7 +100,7 @@ func (s *settings) parse(nodes string) error {
 	return nil
 }
 
-// run measures, and prints its results even if it is interrupted.
+// run measures, and prints each result at once.
 func run(ctx context.Context, settings settings) (err error) {
 	if settings.profile != "" {
 		stop, err := startProfile(settings.profile)
@@ -115,19 +117,19 @@ func run(ctx context.Context, settings settings) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, opened.Close()) }()
-	report := report{settings: settings}
-	defer func() { report.print() }()
+	fmt.Printf("%d allocations in a round, %d clients, %d workers of the conductor, pools of %d connections, fsync on\n",
+		settings.requests, settings.clients, settings.workers, rig.Connections)
 	for _, nodes := range settings.nodes {
 		for _, one := range cases() {
 			if !strings.Contains(one.name(), settings.only) {
 				continue
 			}
 			progress("%d nodes, %s", nodes, one.name())
-			measured, err := measure(ctx, opened, settings, one, nodes)
+			rates, err := measure(ctx, opened, settings, one, nodes)
 			if err != nil {
 				return fmt.Errorf("%d nodes, %s: %w", nodes, one.name(), err)
 			}
-			report.results = append(report.results, measured)
+			printTarget(one, nodes, rates)
 		}
 	}
 	return nil

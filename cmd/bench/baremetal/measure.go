@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/perf/benchfmt"
+
 	"github.com/berthd/berth/cmd/bench/rig"
 )
 
@@ -35,53 +37,57 @@ func (t tested) backend() string {
 	return "database"
 }
 
-// result are the rates of a case in allocations a second, round by round.
-type result struct {
-	tested
-	nodes                                    int
-	http, httpBaseline, store, storeBaseline []float64
-	// accepted are the rates at which the POSTs alone were answered.
-	accepted []float64
-}
-
-// measure measures a case on a database of its own. A round before those that count
-// warms up connections, prepared statements and caches.
-func measure(ctx context.Context, on *rig.Rig, settings settings, of tested, nodes int) (measured result, err error) {
-	measured = result{tested: of, nodes: nodes}
+// measure measures a case on a database of its own, prints the results of each round, and returns the rates through HTTP
+// in node allocations a second. A round before those that count warms up connections, prepared statements and caches.
+func measure(ctx context.Context, on *rig.Rig, settings settings, of tested, nodes int) (rates []float64, err error) {
 	p, err := open(ctx, on, settings, of, nodes)
 	if err != nil {
-		return measured, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
+	title := fmt.Sprintf("NodeAllocations/backend=%s/asked=%s/nodes=%d", of.backend(), of.requestName, nodes)
 	for round := range settings.rounds + 1 {
 		for _, way := range []struct {
+			name string
 			run  func(context.Context) (time.Duration, error)
-			into *[]float64
 		}{
-			{p.httpBaseline, &measured.httpBaseline},
-			{p.byHTTP, &measured.http},
-			{p.storeBaseline, &measured.storeBaseline},
-			{p.byStore, &measured.store},
+			{"/by=HTTP" + rig.OfBaseline, p.httpBaseline},
+			{byHTTP, p.byHTTP},
+			{"/by=store" + rig.OfBaseline, p.storeBaseline},
+			{"/by=store" + rig.OfBerth, p.byStore},
 		} {
 			if err := release(ctx, p.conn); err != nil {
-				return measured, err
+				return nil, err
 			}
 			took, err := way.run(ctx)
 			if err == nil {
 				err = p.check(ctx)
 			}
+			if err == nil && round > 0 {
+				err = p.print(title, way.name, took)
+			}
 			if err != nil {
-				return measured, err
+				return nil, err
 			}
-			if round > 0 {
-				*way.into = append(*way.into, float64(settings.requests)/took.Seconds())
+			if round > 0 && way.name == byHTTP {
+				rates = append(rates, float64(settings.requests)/took.Seconds())
 			}
-		}
-		if round > 0 {
-			measured.accepted = append(measured.accepted, float64(settings.requests)/p.accepted.Seconds())
 		}
 	}
-	return measured, nil
+	return rates, nil
+}
+
+// byHTTP is the end of the name of results of the server, through HTTP.
+const byHTTP = "/by=HTTP" + rig.OfBerth
+
+// print prints the time of one node allocation and, through HTTP, of its POST alone.
+func (p *benchEnv) print(title, name string, took time.Duration) error {
+	each := func(all time.Duration) float64 { return all.Seconds() / float64(p.settings.requests) }
+	figures := []benchfmt.Value{{Value: each(took), Unit: "sec/op"}}
+	if name == byHTTP {
+		figures = append(figures, benchfmt.Value{Value: each(p.accepted), Unit: "POST-sec/op"})
+	}
+	return rig.PrintResult(title+name, p.settings.requests, figures...)
 }
 
 // check returns an error unless every node allocation has a node.

@@ -140,18 +140,19 @@ func (p *benchEnv) describe() string {
 	return fmt.Sprintf("%s, fsync %s, synchronous_commit %s, pools of %d connections\n", version, fsync, commit, rig.Connections)
 }
 
-// bareSelect measures SELECT 1 without HTTP, as a reference.
-func (p *benchEnv) bareSelect(ctx context.Context, settings settings) ([]rig.Figures, error) {
-	var all []rig.Figures
+// bareSelect measures SELECT 1 through the pool without HTTP, as a reference.
+func (p *benchEnv) bareSelect(ctx context.Context, settings settings) error {
 	for _, clients := range clientCounts {
 		measured, err := p.Measure(ctx, clients, settings.length, func(ctx context.Context, _ int, _ int64) error {
 			var one int
 			return p.pool.QueryRow(ctx, "SELECT 1").Scan(&one)
 		})
 		if err != nil {
-			return nil, err
+			return err
 		}
-		all = append(all, measured)
+		if err := measured.Print(fmt.Sprintf("Requests/case=SELECT 1 without HTTP/clients=%d", clients) + rig.OfBaseline); err != nil {
+			return err
+		}
 	}
-	return all, nil
+	return nil
 }

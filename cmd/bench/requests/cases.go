@@ -52,6 +52,9 @@ func (m measurement) selected(only string) bool {
 	return string(m.kind) == only || strings.HasPrefix(m.name, only)
 }
 
+// clientCounts are the numbers of concurrent clients.
+var clientCounts = []int{1, 4, 16}
+
 func (p *benchEnv) requestBaseline(ctx context.Context, _ int, _ int64) error {
 	return p.Request(ctx, http.MethodGet, p.baseline, "", http.StatusOK)
 }

@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/perf/benchfmt"
 
 	"github.com/berthd/berth/cmd/bench/rig"
 )
@@ -40,10 +44,10 @@ func (c comparison) selected(only string) bool {
 	return string(comparisons) == only || strings.HasPrefix(c.name, only)
 }
 
-// cost is the time and the CPU time of some requests in turns.
-type cost struct{ latency, postgres, process []float64 }
+// cost is the time and the CPU time of one side of a turn, for each client.
+type cost struct{ latency, postgres, process time.Duration }
 
-// compareRequests sends both sides of a comparison in turns and prints the medians and their ratios. A tenth of the
+// compareRequests sends both sides of a comparison in turns and prints the cost of each side of a turn. A tenth of the
 // turns before those warms up. In a turn of several clients each sends one request, all at once; there are a quarter
 // as many of these.
 func (p *benchEnv) compareRequests(ctx context.Context, turns int, of comparison) error {
@@ -57,42 +61,44 @@ func (p *benchEnv) compareRequests(ctx context.Context, turns int, of comparison
 	if of.share > 0 {
 		turns = max(5, turns/of.share)
 	}
+	of.announce()
 	ctx = rig.WithVersions(ctx, "placement 1.39, berth 1.3")
-	var ours, others cost
-	for turn := range turns + turns/10 {
-		if turn == turns/10 {
-			ours, others = cost{}, cost{}
-		}
-		if err := ours.add(ctx, postgres, p.turn(of), of.request); err != nil {
+	warmUps := turns / 10
+	for turn := range warmUps + turns {
+		ours, err := measureTurn(ctx, postgres, p.turn(of), of.request)
+		if err != nil {
 			return err
 		}
-		if err := others.add(ctx, postgres, p.turn(of), of.instead); err != nil {
+		others, err := measureTurn(ctx, postgres, p.turn(of), of.instead)
+		if err != nil {
 			return fmt.Errorf("%s: %w", of.against, err)
 		}
+		if turn < warmUps {
+			continue
+		}
+		title := "Requests/case=" + of.name + "/beside=" + of.against
+		if err := errors.Join(others.print(title+rig.OfBaseline), ours.print(title+rig.OfBerth)); err != nil {
+			return err
+		}
 	}
-	of.print(ours, others)
 	return nil
 }
 
-// print prints the medians of both sides, their ratio, and the median of the ratios of the turns.
-func (c comparison) print(ours, others cost) {
+// announce prints what is measured next.
+func (c comparison) announce() {
 	target := ""
 	if c.limit > 0 {
-		target = fmt.Sprintf(" (target %g)", c.limit)
+		target = fmt.Sprintf(" (target: %g times as long)", c.limit)
 	}
-	fmt.Printf("%s, beside %s%s\n", c.name, c.against, target)
-	for _, one := range []struct {
-		name         string
-		ours, others []float64
-	}{
-		{"latency", ours.latency, others.latency},
-		{"CPU of PostgreSQL", ours.postgres, others.postgres},
-		{"CPU of server and client", ours.process, others.process},
-		{"CPU of all", sums(ours.postgres, ours.process), sums(others.postgres, others.process)},
-	} {
-		fmt.Printf("  %-25s %8.3f ms, %8.3f ms: %.2f, median of the turns %.2f\n", one.name, rig.Median(one.ours), rig.Median(one.others),
-			rig.Median(one.ours)/rig.Median(one.others), rig.Median(ratios(one.ours, one.others)))
-	}
+	fmt.Fprintf(os.Stderr, "%s, beside %s%s\n", c.name, c.against, target)
+}
+
+func (c cost) print(name string) error {
+	return rig.PrintResult(name, 1,
+		benchfmt.Value{Value: c.latency.Seconds(), Unit: "sec/op"},
+		benchfmt.Value{Value: c.postgres.Seconds(), Unit: "postgresql-CPU-sec/op"},
+		benchfmt.Value{Value: c.process.Seconds(), Unit: "process-CPU-sec/op"},
+		benchfmt.Value{Value: (c.postgres + c.process).Seconds(), Unit: "CPU-sec/op"})
 }
 
 // turn is one side of a turn: a number for each client, and what to do before and afterwards.
@@ -109,51 +115,49 @@ func (p *benchEnv) turn(of comparison) turn {
 	return made
 }
 
-// send calls a function for all clients at once and returns the time of each in milliseconds.
-func (t turn) send(ctx context.Context, do rig.RequestFunc) ([]float64, error) {
-	took, errs := make([]float64, len(t.numbers)), make([]error, len(t.numbers))
+// send calls a function for all clients at once and returns the time of each.
+func (t turn) send(ctx context.Context, do rig.RequestFunc) ([]time.Duration, error) {
+	took, errs := make([]time.Duration, len(t.numbers)), make([]error, len(t.numbers))
 	var group sync.WaitGroup
 	for client, n := range t.numbers {
 		group.Go(func() {
 			begun := time.Now()
 			errs[client] = do(ctx, client, n)
-			took[client] = time.Since(begun).Seconds() * 1000
+			took[client] = time.Since(begun)
 		})
 	}
 	group.Wait()
 	return took, errors.Join(errs...)
 }
 
-// add sends one side of a turn and adds the median of the latencies, and the CPU time for each client.
-func (c *cost) add(ctx context.Context, postgres rig.PostgresCPU, of turn, do rig.RequestFunc) error {
+// measureTurn sends one side of a turn and returns the median of the latencies, and the CPU time for each client.
+func measureTurn(ctx context.Context, postgres rig.PostgresCPU, of turn, do rig.RequestFunc) (cost, error) {
 	if of.prepare != nil {
 		if _, err := of.send(ctx, of.prepare); err != nil {
-			return err
+			return cost{}, err
 		}
 	}
 	used, err := postgres.Read()
 	if err != nil {
-		return err
+		return cost{}, err
 	}
 	own := processCPU()
 	took, err := of.send(ctx, do)
 	if err != nil {
-		return err
+		return cost{}, err
 	}
 	own = processCPU() - own
 	after, err := postgres.Read()
 	if err != nil {
-		return err
+		return cost{}, err
 	}
-	clients := float64(len(of.numbers))
-	c.latency = append(c.latency, rig.Median(took))
-	c.postgres = append(c.postgres, (after-used).Seconds()*1000/clients)
-	c.process = append(c.process, own.Seconds()*1000/clients)
-	if of.undo == nil {
-		return nil
+	slices.Sort(took)
+	clients := time.Duration(len(of.numbers))
+	measured := cost{took[len(took)/2], (after - used) / clients, own / clients}
+	if of.undo != nil {
+		_, err = of.send(ctx, of.undo)
 	}
-	_, err = of.send(ctx, of.undo)
-	return err
+	return measured, err
 }
 
 // processCPU returns the CPU time of this process: the server and the client.
@@ -161,23 +165,4 @@ func processCPU() time.Duration {
 	var usage syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage) // fails for wrong arguments only
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-}
-
-// ratios returns the ratio of each turn that took measurable time.
-func ratios(a, b []float64) []float64 {
-	var all []float64
-	for i := range a {
-		if b[i] > 0 {
-			all = append(all, a[i]/b[i])
-		}
-	}
-	return all
-}
-
-func sums(a, b []float64) []float64 {
-	var all []float64
-	for i := range a {
-		all = append(all, a[i]+b[i])
-	}
-	return all
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -62,14 +63,14 @@ func (p *benchEnv) compareClaimsBesideDryRuns(ctx context.Context, length time.D
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s: %d clients send dry runs of a reshape of 2400 consumers\n", claimsBeside, rehearsingClients)
+	fmt.Fprintf(os.Stderr, "%s: %d clients send dry runs of a reshape of 2400 consumers\n", claimsBeside, rehearsingClients)
 	for _, one := range []struct {
 		name string
 		took []float64
 	}{{"alone", alone}, {"beside", beside}} {
-		fmt.Printf("  %-8s %5d claims, p50 %8.1f ms, p99 %8.1f ms\n", one.name, len(one.took), percentile(one.took, 50), percentile(one.took, 99))
+		fmt.Fprintf(os.Stderr, "  %-8s %5d claims, p50 %8.1f ms, p99 %8.1f ms\n", one.name, len(one.took), percentile(one.took, 50), percentile(one.took, 99))
 	}
-	fmt.Printf("  %d dry runs, %d others were busy\n", done.Load(), busy.Load())
+	fmt.Fprintf(os.Stderr, "  %d dry runs, %d others were busy\n", done.Load(), busy.Load())
 	return nil
 }
 

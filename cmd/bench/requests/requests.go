@@ -21,8 +21,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"github.com/berthd/berth/cmd/bench/rig"
 )
 
 // Command is 'bench requests'.
@@ -35,7 +33,11 @@ func Command() *cobra.Command {
 16 clients, and some writes beside the requests that they replace, in turns, with one
 client, claims also with 16. The database is private and is removed at the end.
 
-  go -C cmd/bench run . requests --only writes
+Each round or turn is a result in Go's benchmark format. benchstat prints their medians,
+with confidence intervals, and how they differ from the baseline.
+
+  go -C cmd/bench run . requests --only writes >writes.txt
+  go -C cmd/bench tool benchstat -col /of "$PWD/writes.txt"
   go -C cmd/bench run . requests --only 'POST claims'
   go -C cmd/bench run . requests --rounds 1 --length 200ms`,
 		Args: cobra.NoArgs,
@@ -45,10 +47,10 @@ client, claims also with 16. The database is private and is removed at the end.
 		},
 	}
 	flags := command.Flags()
-	flags.IntVar(&s.rounds, "rounds", 5, "number of rounds of each pair; the result is their median")
+	flags.IntVar(&s.rounds, "rounds", 6, "number of rounds of each pair; benchstat needs 6 for a confidence interval")
 	flags.DurationVar(&s.length, "length", 800*time.Millisecond, "duration of one measurement")
 	flags.IntVar(&s.providers, "providers", 1000, "number of resource providers in the database")
-	flags.IntVar(&s.turns, "turns", 300, "number of turns of each comparison; the result is their median")
+	flags.IntVar(&s.turns, "turns", 300, "number of turns of each comparison")
 	flags.StringVar(&s.only, "only", "", "cases to measure: 'reads', 'writes', 'comparisons' or the beginning of their names (default: all)")
 	return command
 }
@@ -69,12 +71,9 @@ func run(ctx context.Context, settings settings) error {
 	}
 	defer env.close()
 	fmt.Print(env.describe())
-	bare, err := env.bareSelect(ctx, settings)
-	if err != nil {
+	if err := env.bareSelect(ctx, settings); err != nil {
 		return err
 	}
-	fmt.Printf("SELECT 1 through the pool, without HTTP: p50 %s, %s/s at 1, 4 and 16 clients\n\n",
-		rig.Latency(bare[0].P50), rates(bare))
 	for _, measured := range env.cases() {
 		if !measured.selected(settings.only) {
 			continue
@@ -83,13 +82,13 @@ func run(ctx context.Context, settings settings) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", measured.name, err)
 		}
-		fmt.Printf("%s: %d round trip(s); baseline: %s\n", measured.name, trips, measured.baselineName)
+		fmt.Fprintf(os.Stderr, "%s: %d round trip(s); baseline: %s\n", measured.name, trips, measured.baselineName)
 		for _, clients := range clientCounts {
-			if err := compare(ctx, env, settings, measured, clients); err != nil {
+			title := fmt.Sprintf("Requests/case=%s/clients=%d", measured.name, clients)
+			if err := env.Alternate(ctx, title, clients, settings.rounds, settings.length, measured.baseline, measured.request); err != nil {
 				return fmt.Errorf("%s: %w", measured.name, err)
 			}
 		}
-		fmt.Println()
 	}
 	if strings.HasPrefix(claimsBeside, settings.only) || settings.only == string(comparisons) {
 		if err := env.compareClaimsBesideDryRuns(ctx, 25*settings.length); err != nil {

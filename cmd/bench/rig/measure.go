@@ -2,6 +2,7 @@ package rig
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -65,72 +66,30 @@ func (c *Counter) Next() int64 {
 	return c.last
 }
 
-// Rounds are the alternating measurements of requests and of their baseline.
-type Rounds struct{ Measured, Baseline []Figures }
-
-// Alternate alternates between a baseline and requests, for some rounds. A round before
-// those warms up connections, prepared statements and caches.
-func (r *Rig) Alternate(ctx context.Context, clients, rounds int, length time.Duration, baseline, ask RequestFunc) (Rounds, error) {
-	var turns Rounds
+// Alternate alternates between a baseline and requests, for some rounds, and prints the figures of each round. A round
+// before those warms up connections, prepared statements and caches.
+func (r *Rig) Alternate(ctx context.Context, name string, clients, rounds int, length time.Duration, baseline, ask RequestFunc) error {
 	for round := range rounds + 1 {
 		below, err := r.Measure(ctx, clients, length, baseline)
 		if err != nil {
-			return turns, fmt.Errorf("baseline: %w", err)
+			return fmt.Errorf("baseline: %w", err)
 		}
 		our, err := r.Measure(ctx, clients, length, ask)
 		if err != nil {
-			return turns, err
+			return err
 		}
-		if round > 0 {
-			turns.Measured, turns.Baseline = append(turns.Measured, our), append(turns.Baseline, below)
+		if round == 0 {
+			continue
+		}
+		if err := errors.Join(below.Print(name+OfBaseline), our.Print(name+OfBerth)); err != nil {
+			return err
 		}
 	}
-	return turns, nil
-}
-
-// Shares are the throughputs as parts of the baseline's, round by round.
-func (t Rounds) Shares() []float64 {
-	var shares []float64
-	for i, our := range t.Measured {
-		shares = append(shares, our.Rate/t.Baseline[i].Rate)
-	}
-	return shares
-}
-
-// Multiples are the latencies as multiples of the baseline's, round by round.
-func (t Rounds) Multiples() []float64 {
-	var multiples []float64
-	for i, our := range t.Measured {
-		multiples = append(multiples, float64(our.P50)/float64(t.Baseline[i].P50))
-	}
-	return multiples
+	return nil
 }
 
 // Median of at least one value.
 func Median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	return sorted[len(sorted)/2]
-}
-
-// MedianRate is the median throughput.
-func MedianRate(of []Figures) float64 {
-	var values []float64
-	for _, one := range of {
-		values = append(values, one.Rate)
-	}
-	return Median(values)
-}
-
-// MedianTime is the median of the latencies.
-func MedianTime(of []Figures) time.Duration {
-	var values []float64
-	for _, one := range of {
-		values = append(values, float64(one.P50))
-	}
-	return time.Duration(Median(values))
-}
-
-// Latency is a duration in milliseconds, for people.
-func Latency(d time.Duration) string {
-	return fmt.Sprintf("%.3f ms", float64(d)/float64(time.Millisecond))
 }
