@@ -113,7 +113,9 @@ bench: postgresql ## measure requests beside a baseline of the same run; FLAGS='
 	$(BENCHSTAT) $(CURDIR)/bin/requests.txt
 
 bench-candidates: postgresql ## measure the search for candidates on clouds of 1,000 to 100,000 trees; FLAGS='--sizes 1000 --against OLDER_BERTH'
-	$(BENCH) candidates $(FLAGS)
+	mkdir -p bin
+	$(BENCH) candidates $(FLAGS) >bin/candidates.txt
+	$(BENCHSTAT) -filter '.unit:(sec/op OR CPU-sec/op OR round-trips/op OR exponent)' $(CURDIR)/bin/candidates.txt
 
 bench-baremetal: postgresql ## measure how many node allocations are decided in a second, on 1,000 and 10,000 nodes; FLAGS='--rounds 1'
 	mkdir -p bin

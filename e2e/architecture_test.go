@@ -223,7 +223,7 @@ var packageRules = []packageRule{
 	{path: "cmd/bench/soak", purpose: "soak test: `berth serve` at half load, with bounds on its growth", driver: true, imports: []string{
 		"cmd/bench/rig", "internal/test/process",
 	}},
-	{path: "cmd/bench/rig", purpose: "shared parts of the benchmarks: servers, clients, CPU times, medians", driver: true, imports: []string{
+	{path: "cmd/bench/rig", purpose: "shared parts of the benchmarks: servers, clients, CPU times, results", driver: true, imports: []string{
 		"internal/test/privatedb", "internal/test/process", "server/data/postgres", "server/data/store",
 	}},
 	{path: "internal/test/dbtest", purpose: "tests only: databases of their own", driver: true, imports: []string{

@@ -19,7 +19,6 @@ type bench struct {
 	// programs are the one to measure and that of --against.
 	programs []program
 	postgres rig.PostgresCPU
-	machine  string
 	results  []result
 }
 
@@ -28,10 +27,12 @@ const manyClients = 8
 
 // measureAll builds one cloud after the other and measures its queries.
 func (b *bench) measureAll(ctx context.Context) error {
-	var err error
-	if b.machine, err = b.describe(ctx); err != nil {
+	machine, err := b.describe(ctx)
+	if err != nil {
 		return err
 	}
+	fmt.Println(machine)
+	printUnits()
 	for _, shape := range shapes() {
 		var asked []query
 		for _, one := range queries() {
@@ -64,7 +65,7 @@ func (b *bench) describe(ctx context.Context) (string, error) {
 	var version, buffers string
 	err = conn.QueryRow(ctx, "SELECT version(), current_setting('shared_buffers')").Scan(&version, &buffers)
 	version, _, _ = strings.Cut(version, " on ")
-	return fmt.Sprintf("%s, shared_buffers %s, pools of %d connections, median of %d rounds of %s",
+	return fmt.Sprintf("%s, shared_buffers %s, pools of %d connections, %d rounds of %s",
 		version, buffers, rig.Connections, b.settings.rounds, b.settings.length), err
 }
 

@@ -42,7 +42,7 @@ type settings struct {
 	rounds         int
 	length         time.Duration
 	unlimitedUpTo  int
-	output, plots  string
+	plots          string
 	berth, against string
 	compare        bool
 }
@@ -64,8 +64,11 @@ those of Linux; other systems are not supported.
 With --against, measure a second berth program in turn with the first, on a database of
 its own with the same cloud. With --compare, also check that both return the same bytes.
 
+Each round is a result in Go's benchmark format, for benchstat. The targets are those of
+the medians, and go to standard error.
+
   go -C cmd/bench run . candidates --sizes 1000
-  go -C cmd/bench run . candidates --only nested,pci-8 --output json
+  go -C cmd/bench run . candidates --only nested,pci-8
   go -C cmd/bench run . candidates --against ../../berth-older --compare --plot ../../docs/plots`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -81,10 +84,9 @@ its own with the same cloud. With --compare, also check that both return the sam
 	flags.StringVar(&utilizations, "utilization", "0,50,99,full",
 		"percentages of trees without free capacity, separated by commas; full: all trees except three")
 	flags.StringVar(&only, "only", "", "names of the queries or shapes to measure, separated by commas (default: all)")
-	flags.IntVar(&s.rounds, "rounds", 5, "number of rounds of each pair; the result is their median")
+	flags.IntVar(&s.rounds, "rounds", 6, "number of rounds of each pair; benchstat needs 6 for a confidence interval")
 	flags.DurationVar(&s.length, "length", 150*time.Millisecond, "duration of one measurement")
 	flags.IntVar(&s.unlimitedUpTo, "unlimited", 10000, "largest number of trees at which queries without limit are measured")
-	flags.StringVar(&s.output, "output", "table", "output format: table or json")
 	flags.StringVar(&s.plots, "plot", "", "`directory` for the plots "+latencyPlot+" and "+cpuPlot+" (default: none)")
 	flags.StringVar(&s.berth, "berth", "", "`file` of the berth program to measure (default: built from the module that this one is in)")
 	flags.StringVar(&s.against, "against", "", "`file` of a second berth program to measure in turn with the first (default: none)")
@@ -121,9 +123,6 @@ func (s *settings) parse(sizes, utilizations, only string) error {
 			return fmt.Errorf("invalid --plot %q: not a directory", s.plots)
 		}
 	}
-	if s.output != "table" && s.output != "json" {
-		return fmt.Errorf("invalid --output %q: table or json", s.output)
-	}
 	return nil
 }
 
@@ -147,9 +146,10 @@ func run(ctx context.Context, settings settings) error {
 	if err := opened.Close(); err != nil {
 		progress("stopping PostgreSQL: %v", err)
 	}
-	b.results = append(b.results, growths(b.results)...)
-	report := report{Machine: b.machine, Against: settings.against, Results: b.results, Verdicts: judge(b.results)}
-	if err := errors.Join(measured, report.print(settings)); err != nil {
+	exponents := growths(b.results)
+	b.results = append(b.results, exponents...)
+	report := report{Results: b.results, Verdicts: judge(b.results)}
+	if err := errors.Join(measured, printGrowths(exponents), report.print(settings)); err != nil {
 		return err
 	}
 	return report.failures()

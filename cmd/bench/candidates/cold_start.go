@@ -3,7 +3,6 @@ package candidates
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/berthd/berth/cmd/bench/rig"
@@ -58,6 +57,10 @@ func (b *bench) measureColdOnce(ctx context.Context, s *cloudDB, c *coldStart) (
 	if _, err := count(ctx, on, on.ordered, c.query, s.trees); err != nil {
 		return err
 	}
+	about := result{Trees: s.trees, Used: utilization{}.String()}.of(c.query)
+	if err := about.printCold(baseline, settled, first); err != nil {
+		return err
+	}
 	c.first = append(c.first, float64(first)/float64(baseline.P50))
 	c.settled = append(c.settled, float64(settled.P50)/float64(baseline.P50))
 	return nil
@@ -81,7 +84,7 @@ func (b *bench) warmStart(ctx context.Context, s *cloudDB, c coldStart) []result
 	compared := func(as kind, cold []float64) result {
 		of := about.as(as)
 		of.Against = nil
-		of.Ratio, of.Lowest, of.Highest = rig.Median(cold)/warm, slices.Min(cold)/warm, slices.Max(cold)/warm
+		of.Ratio = rig.Median(cold) / warm
 		of.Milliseconds, of.BaselineMilliseconds = rig.Median(cold)*baseline, warm*baseline
 		return of
 	}

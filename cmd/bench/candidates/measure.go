@@ -32,7 +32,7 @@ func (b *bench) compareToBaseline(ctx context.Context, s *cloudDB, of query, abo
 }
 
 // count counts the round trips of each program, and measures its memory if the query
-// asks for that.
+// asks for that. It prints what is the same in each round.
 func (r *result) count(ctx context.Context, s *cloudDB, of query, free int, repeat repeats) error {
 	for i, one := range s.all {
 		into := r.program(i)
@@ -46,7 +46,7 @@ func (r *result) count(ctx context.Context, s *cloudDB, of query, free int, repe
 			}
 		}
 	}
-	return nil
+	return r.printFacts()
 }
 
 // program returns where the figures of a program belong: 0 is the measured one, 1 that of
@@ -56,9 +56,9 @@ func (r *result) program(number int) *measurement {
 		return &r.measurement
 	}
 	if r.Against == nil {
-		r.Against = &against{}
+		r.Against = &measurement{}
 	}
-	return &r.Against.measurement
+	return r.Against
 }
 
 // measureThroughput compares the throughputs of several clients.
@@ -73,23 +73,23 @@ func (b *bench) measureThroughput(ctx context.Context, s *cloudDB, of query, abo
 
 // unlimited compares all candidates with F, and with one pass over their rows.
 func (b *bench) unlimited(ctx context.Context, s *cloudDB, of query) []result {
-	about := result{Trees: s.trees, Used: utilization{}.String()}.of(of)
+	about := result{Kind: noLimit, Trees: s.trees, Used: utilization{}.String()}.of(of)
 	of.memory = true
 	repeat, err := b.check(ctx, s, of, s.trees, &about)
 	if err != nil {
-		return []result{about.as(noLimit).failed(err)}
+		return []result{about.failed(err)}
 	}
 	repeat.warmUps = 0 // its size makes up for it
 	if err := about.count(ctx, s, of, s.trees, repeat); err != nil {
-		return []result{about.as(noLimit).failed(err)}
+		return []result{about.failed(err)}
 	}
 	rows, err := s.readingRows(ctx, about.Bytes)
 	if err != nil {
-		return []result{about.as(noLimit).failed(err)}
+		return []result{about.failed(err)}
 	}
 	all, err := b.alternate(ctx, 1, repeat, s.contenders(of, s.f(), rows))
 	if err != nil {
-		return []result{about.as(noLimit).failed(err)}
+		return []result{about.failed(err)}
 	}
 	f, besideRows := all[:1:1], all[1:]
 	return []result{
@@ -109,5 +109,8 @@ func (b *bench) measureMemory(ctx context.Context, s *cloudDB, of query) result 
 		}
 	}
 	about.Candidates = of.expected(s.trees)
+	if err := about.printFacts(); err != nil {
+		return about.failed(err)
+	}
 	return about
 }

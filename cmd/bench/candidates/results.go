@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/berthd/berth/cmd/bench/rig"
 )
 
 // kind says what a ratio is a ratio of.
@@ -28,47 +30,35 @@ const (
 	comparison kind = "comparison"
 )
 
-// result is one figure and how it came about.
+// result is what the targets and pictures need of the rounds of a query, and how it came about.
 type result struct {
-	Kind  kind   `json:"kind"`
-	Query string `json:"query"`
+	Kind  kind
+	Query string
 	// Limit is that of the request, 0 for none.
-	Limit int `json:"limit"`
-	Trees int `json:"trees"`
+	Limit int
+	Trees int
 	// Used says how many trees were used up.
-	Used    string  `json:"used"`
-	Ratio   float64 `json:"ratio"`
-	Lowest  float64 `json:"lowest_ratio,omitempty"`
-	Highest float64 `json:"highest_ratio,omitempty"`
+	Used string
+	// Ratio is the median of the ratios of the rounds.
+	Ratio float64
 	measurement
-	BaselineMilliseconds float64  `json:"baseline_milliseconds,omitempty"`
-	BaselineRate         float64  `json:"baseline_rate,omitempty"`
-	BaselineCPU          *cpuTime `json:"baseline_cpu,omitempty"`
-	Candidates           int      `json:"candidates"`
+	BaselineMilliseconds float64
+	Candidates           int
 	// Against is the same of the program of --against.
-	Against *against `json:"against,omitempty"`
-	Error   string   `json:"error,omitempty"`
+	Against *measurement
+	Error   string
 	// singleSize results are of a cloud that comes in one size.
 	singleSize bool
 }
 
 // measurement are the figures of one program.
 type measurement struct {
-	Milliseconds float64 `json:"milliseconds,omitempty"`
-	Rate         float64 `json:"rate,omitempty"`
+	Milliseconds float64
 	// CPU is that of one request.
-	CPU        cpuTime `json:"cpu,omitzero"`
-	Bytes      int64   `json:"bytes,omitempty"`
-	RoundTrips int64   `json:"round_trips,omitempty"`
-	PeakMB     float64 `json:"peak_mb,omitempty"`
-}
-
-// against are the figures of the program of --against. The ratios are those of the
-// measured program to this one: below 1, the measured one is faster.
-type against struct {
-	measurement
-	LatencyRatio float64 `json:"latency_ratio,omitempty"`
-	CPURatio     float64 `json:"cpu_ratio,omitempty"`
+	CPU        cpuTime
+	Bytes      int64
+	RoundTrips int64
+	PeakMB     float64
 }
 
 func (r result) as(what kind) result {
@@ -88,30 +78,22 @@ func (r result) failed(err error) result {
 	return r
 }
 
-// with takes the figures of all rounds: of a baseline, of the measured program and, if
-// there is one, of the program of --against.
+// with takes the figures of all rounds: of a baseline, of the measured program and, if there is one, of the program of
+// --against. It prints them.
 func (r result) with(all []samples, ratios []float64) result {
-	baseline, measured := all[0], all[1]
-	r.Ratio, r.Lowest, r.Highest = spread(ratios)
-	cpu := baseline.cpu()
-	r.BaselineMilliseconds, r.BaselineRate, r.BaselineCPU = baseline.latency(), baseline.rate(), &cpu
-	r.measurement = r.measurement.with(measured)
-	if len(all) > 2 {
-		older := against{}
-		if r.Against != nil {
-			older = *r.Against
-		}
-		older.measurement = older.measurement.with(all[2])
-		older.LatencyRatio, _, _ = spread(measured.multiples(all[2]))
-		older.CPURatio = r.CPU.sum() / older.CPU.sum()
+	r.Ratio, r.BaselineMilliseconds = rig.Median(ratios), all[0].latency()
+	if r.Against != nil {
+		older := *r.Against // other results have the same pointer
 		r.Against = &older
 	}
+	for i := range all[1:] {
+		into := r.program(i)
+		into.Milliseconds, into.CPU = all[i+1].latency(), all[i+1].cpu()
+	}
+	if err := r.printRounds(all); err != nil {
+		return r.failed(err)
+	}
 	return r
-}
-
-func (m measurement) with(of samples) measurement {
-	m.Milliseconds, m.Rate, m.CPU = of.latency(), of.rate(), of.cpu()
-	return m
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -2,7 +2,6 @@ package candidates
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/berthd/berth/cmd/bench/rig"
@@ -25,10 +24,7 @@ type figures struct {
 type samples []figures
 
 // cpuTime is that of a request in milliseconds.
-type cpuTime struct {
-	Postgres float64 `json:"postgresql_ms"`
-	Server   float64 `json:"server_ms"`
-}
+type cpuTime struct{ Postgres, Server float64 }
 
 func (c cpuTime) sum() float64 { return c.Postgres + c.Server }
 
@@ -104,16 +100,9 @@ func (s samples) cpu() cpuTime {
 
 // latency is the median of the rounds, in milliseconds.
 func (s samples) latency() float64 {
-	return s.median(func(one figures) float64 { return milliseconds(one.P50) })
-}
-
-// rate is the median of the rounds.
-func (s samples) rate() float64 { return s.median(func(one figures) float64 { return one.Rate }) }
-
-func (s samples) median(of func(figures) float64) float64 {
 	var values []float64
 	for _, one := range s {
-		values = append(values, of(one))
+		values = append(values, milliseconds(one.P50))
 	}
 	return rig.Median(values)
 }
@@ -158,9 +147,4 @@ func (b *bench) repeat(took time.Duration, contenders int) repeats {
 		of.warmUps = 1
 	}
 	return of
-}
-
-// spread returns the median, the minimum and the maximum.
-func spread(values []float64) (median, lowest, highest float64) {
-	return rig.Median(values), slices.Min(values), slices.Max(values)
 }

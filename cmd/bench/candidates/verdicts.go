@@ -4,16 +4,16 @@ import "slices"
 
 // verdict is whether a query meets a target, by its worst figure.
 type verdict struct {
-	Target string `json:"target"`
-	Query  string `json:"query"`
+	Target string
+	Query  string
 	// RequestLimit is that of the requests, 0 for none.
-	RequestLimit int     `json:"request_limit"`
-	Limit        float64 `json:"limit"`
-	Value        float64 `json:"value"`
-	Where        string  `json:"where"`
+	RequestLimit int
+	Limit        float64
+	Value        float64
+	Where        string
 	// Outcome is met, missed, failed (there is an error instead of a figure) or not
 	// measured.
-	Outcome outcome `json:"outcome"`
+	Outcome outcome
 }
 
 type outcome string

@@ -1,5 +1,5 @@
 // Package rig is what the subcommands of bench share: a private PostgreSQL, servers on
-// loopback and their client, alternating measurements, and medians.
+// loopback and their client, alternating measurements, and results in Go's benchmark format.
 //
 // It is not for the requests that are measured, nor for their data: those belong to the
 // subcommands.
