@@ -46,16 +46,22 @@ func (q *Question) Units() (units []client.CapacityUnit) {
 // Candidates returns the query for the client, without order and limits.
 func (q *Question) Candidates() client.CandidateQuery {
 	first := func(name string) string { return strings.Join(q.Values[name], ",") }
-	list := func(name string) []string {
-		return strings.FieldsFunc(first(name), func(r rune) bool { return r == ',' })
-	}
-	query := client.CandidateQuery{
-		Resources: first("resources"), Required: q.Values["required"], MemberOf: q.Values["member_of"], InTree: first("in_tree"),
-		RootRequired: first("root_required"), RootMemberOf: q.Values["root_member_of"], SameSubtree: q.Values["same_subtree"],
-		GroupPolicy: first("group_policy"), NotInTree: list("not_in_tree"), CanSplit: list("can_split"),
-	}
-	for _, suffixes := range q.Values["isolate"] {
-		query.Isolate = append(query.Isolate, strings.Split(suffixes, ","))
+	query := client.CandidateQuery{}
+	for _, d := range Definitions {
+		switch field := d.Field(&query).(type) {
+		case *string:
+			if d.Values != Order {
+				*field = first(d.Name)
+			}
+		case *[]string:
+			if *field = q.Values[d.Name]; d.isList {
+				*field = strings.FieldsFunc(first(d.Name), func(r rune) bool { return r == ',' })
+			}
+		case *[][]string:
+			for _, suffixes := range q.Values[d.Name] {
+				*field = append(*field, strings.Split(suffixes, ","))
+			}
+		}
 	}
 	for _, suffix := range q.Suffixes[1:] {
 		query.Groups = append(query.Groups, client.GroupQuery{

@@ -44,18 +44,15 @@ func Encode(all []Parameter) string {
 
 // Lists of parameters in the order of Question.Ordered: those of each group, and those of all groups together.
 var (
-	GroupLists = []string{"resources", "required", "member_of", "in_tree"}
-	Together   = []string{"same_subtree", "isolate", "group_policy", "root_required", "root_member_of", "not_in_tree", "can_split", "order", "limit_per_tree", "limit"}
+	GroupLists = named(true)
+	Together   = named(false)
 )
 
-// singles are parameters of which a query has one value.
-var singles = []string{"resources", "in_tree", "root_required", "group_policy", "order", "limit_per_tree", "limit"}
-
 // IsSingle reports whether a query has one value of a parameter at most; a parameter of a group is given without suffix.
-func IsSingle(name string) bool { return slices.Contains(singles, name) }
+func IsSingle(name string) bool { return defined(name).IsSingle() }
 
 var (
-	groupPattern  = regexp.MustCompile(`^(resources|required|member_of|in_tree)([a-zA-Z0-9_-]{0,64})$`)
+	groupPattern  = regexp.MustCompile(`^(` + strings.Join(GroupLists, "|") + `)([a-zA-Z0-9_-]{0,64})$`)
 	amountPattern = regexp.MustCompile(`^[^:,]+:[^:,]+(,[^:,]+:[^:,]+)*$`)
 )
 

@@ -85,7 +85,7 @@ func valuesOf(name string, member any) (values []string) {
 		for _, element := range member {
 			values = append(values, strings.Join(valuesOf("", element), ","))
 		}
-		if !slices.Contains([]string{"root_required", "can_split", "not_in_tree", ""}, name) {
+		if d := defined(name); name != "" && (d == nil || !d.isList && !(d.IsSingle() && d.Values == Traits)) {
 			return values
 		}
 	default:

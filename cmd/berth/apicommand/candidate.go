@@ -13,8 +13,6 @@ import (
 	"github.com/berthd/berth/cmd/berth/connect"
 	"github.com/berthd/berth/cmd/berth/frame"
 	api "github.com/berthd/berth/gen/client"
-	"github.com/berthd/berth/internal/draw"
-	"github.com/berthd/berth/internal/terminal"
 )
 
 func candidateCommand(f *frame.Frame) *cobra.Command {
@@ -72,7 +70,7 @@ amount, used, capacity and groups.`,
 		Args: cobra.NoArgs,
 	}
 	format := frame.OutputFlag(command)
-	options := candidateFlags(f, command)
+	options := candidateFlags(f, command, false)
 	command.RunE = connect.WithClient(f, func(ctx context.Context, service *client.Client, _ []string) error {
 		documents, found, err := options.candidates(ctx, service)
 		if err != nil {
@@ -89,24 +87,6 @@ amount, used, capacity and groups.`,
 		return err
 	})
 	return command
-}
-
-// noteSingleTree states on standard error that the candidates of one tree have filled the page, and which flag lists those of
-// others. It is silent if the service may not support the flag.
-func (w *CandidateRequest) noteSingleTree(ctx context.Context, f *frame.Frame, service *client.Client, found *foundCandidates) {
-	limit := w.Asked.Limit
-	if limit < 2 || len(found.AllocationRequests) != limit || w.Asked.LimitPerTree > 0 || w.inTree != "" || !found.hasExplanations {
-		return
-	}
-	root, isSingle := draw.SingleRoot(found.Candidates)
-	if !isSingle {
-		return
-	}
-	name := root.String()
-	if shown, err := service.ProviderShow(ctx, root); err == nil {
-		name = terminal.Safe(shown.Name)
-	}
-	fmt.Fprintf(f.Stderr, "berth: all %d candidates are of the tree %s; --limit-per-tree 1 lists one candidate of each tree\n", limit, name)
 }
 
 func candidateTable(documents []candidateDocument) [][]string {

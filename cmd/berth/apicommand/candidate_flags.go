@@ -13,19 +13,19 @@ import (
 	"github.com/berthd/berth/client"
 	"github.com/berthd/berth/cmd/berth/frame"
 	api "github.com/berthd/berth/gen/client"
+	"github.com/berthd/berth/internal/draw"
 	"github.com/berthd/berth/internal/explaintext"
+	"github.com/berthd/berth/internal/querytext"
 	"github.com/berthd/berth/internal/terminal"
 )
 
-// CandidateRequest holds the flags of a candidate query. Asked is without the flags --in-tree, --group,
-// --isolate and --not-in-tree.
+// CandidateRequest holds the flags of a candidate query. Providers and aggregates in Asked can have names, and its Groups and
+// Isolate are empty: query parses them.
 type CandidateRequest struct {
-	Asked     client.CandidateQuery
-	inTree    string
-	groups    []string
-	isolated  []string
-	notInTree []string
-	names     aggregateNames
+	Asked    client.CandidateQuery
+	groups   []string
+	isolated []string
+	names    aggregateNames
 }
 
 // groupHelp is the part about --group in the help of the commands with the flag.
@@ -39,30 +39,52 @@ These need a service with berth 1.1: --root-member-of, --isolate, --can-split, -
 --limit-per-tree, '!' in --same-subtree, conditions, and several groups without
 --group-policy.`
 
-// candidateFlags adds the flags of a candidate query to a command.
-func candidateFlags(f *frame.Frame, c *cobra.Command) *CandidateRequest {
-	w := &CandidateRequest{names: aggregateNames{f}}
+// candidateFlags adds the flags of a candidate query to a command; excluding adds those that exclude trees.
+func candidateFlags(f *frame.Frame, c *cobra.Command, excluding bool) *CandidateRequest {
+	w := &CandidateRequest{Asked: client.CandidateQuery{Limit: 10}, names: aggregateNames{f}}
 	flags := c.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&w.Asked.Resources, "resources", "", "amounts `CLASS=AMOUNT,…` from any providers of a tree")
-	flags.StringArrayVar(&w.Asked.Required, "required", nil, "`TRAIT,!FORBIDDEN,…` of the providers, or in:TRAIT,TRAIT for any of several; repeatable")
-	flags.StringArrayVar(&w.Asked.MemberOf, "member-of", nil, "`aggregate` of the providers, in:A,B for any of several, or !A to exclude one; repeatable")
-	flags.StringVar(&w.inTree, "in-tree", "", "name or UUID of a `provider` of the tree")
-	flags.StringArrayVar(&w.groups, "group", nil, "request group `SUFFIX:FIELD=VALUE;…`; repeatable")
-	flags.StringVar(&w.Asked.GroupPolicy, "group-policy", "", "`policy` for request groups: none permits a shared provider, isolate requires different ones")
-	flags.StringArrayVar(&w.isolated, "isolate", nil, "`SUFFIX,SUFFIX,…` of request groups that require different providers; repeatable")
-	flags.StringArrayVar(&w.Asked.SameSubtree, "same-subtree", nil, "`SUFFIX,!OUTSIDE,…` of request groups whose providers have one of them as common ancestor, or are outside of its subtree; repeatable")
-	flags.StringVar(&w.Asked.RootRequired, "root-required", "", "`TRAIT,!FORBIDDEN,…` of the root provider")
-	flags.StringArrayVar(&w.Asked.RootMemberOf, "root-member-of", nil, "`aggregate` of the root provider, in:A,B for any of several, or !A to exclude one; repeatable")
-	flags.StringSliceVar(&w.Asked.CanSplit, "can-split", nil, "`CLASS,CLASS,…` of --resources that several providers may supply together, in trees without other candidates")
-	flags.StringVar(&w.Asked.Order, "order", "", "`order` of the trees: id, pack:CLASS, spread:CLASS or random (default: the settings of the service)")
-	flags.IntVar(&w.Asked.Limit, "limit", 10, "maximum `number` of candidates; 0 means no limit")
-	flags.IntVar(&w.Asked.LimitPerTree, "limit-per-tree", 0, "maximum `number` of candidates of each tree; 0 means no limit")
+	for _, d := range querytext.Definitions {
+		if d.Name == "group_policy" {
+			flags.StringArrayVar(&w.groups, "group", nil, "request group `SUFFIX:FIELD=VALUE;…`; repeatable")
+		}
+		if d.Excludes && !excluding {
+			continue
+		}
+		switch field := d.Field(&w.Asked).(type) {
+		case *string:
+			flags.StringVar(field, d.Flag(), "", d.Usage)
+		case *int:
+			flags.IntVar(field, d.Flag(), *field, d.Usage)
+		case *[]string:
+			if d.Values == querytext.Classes {
+				flags.StringSliceVar(field, d.Flag(), nil, d.Usage)
+			} else {
+				flags.StringArrayVar(field, d.Flag(), nil, d.Usage)
+			}
+		case *[][]string:
+			flags.StringArrayVar(&w.isolated, d.Flag(), nil, d.Usage)
+		}
+		switch d.Values {
+		case querytext.Providers:
+			completeFlag(f, c, d.Flag(), completeProviderNames)
+		case querytext.Suffixes:
+			completeSuffixFlag(c, d.Flag(), w)
+		}
+	}
 	completeListFlags(f, c)
-	completeSuffixFlags(c, w)
-	completeProviderFlags(f, c, "in-tree")
 	frame.CompleteChoices(c, "group-policy", "none", "isolate")
 	return w
+}
+
+// limits returns a query with the limits alone.
+func (w *CandidateRequest) limits() (query client.CandidateQuery) {
+	for _, d := range querytext.Definitions {
+		if limit, isNumber := d.Field(&w.Asked).(*int); isNumber {
+			*d.Field(&query).(*int) = *limit
+		}
+	}
+	return query
 }
 
 // foundCandidates is the result of a candidate query.
@@ -119,6 +141,24 @@ func printFreed(f *frame.Frame, why *client.Explanation) {
 	}
 }
 
+// noteSingleTree states on standard error that the candidates of one tree have filled the page, and which flag lists those of
+// others. It is silent if the service may not support the flag.
+func (w *CandidateRequest) noteSingleTree(ctx context.Context, f *frame.Frame, service *client.Client, found *foundCandidates) {
+	limit := w.Asked.Limit
+	if limit < 2 || len(found.AllocationRequests) != limit || w.Asked.LimitPerTree > 0 || w.Asked.InTree != "" || !found.hasExplanations {
+		return
+	}
+	root, isSingle := draw.SingleRoot(found.Candidates)
+	if !isSingle {
+		return
+	}
+	name := root.String()
+	if shown, err := service.ProviderShow(ctx, root); err == nil {
+		name = terminal.Safe(shown.Name)
+	}
+	fmt.Fprintf(f.Stderr, "berth: all %d candidates are of the tree %s; --limit-per-tree 1 lists one candidate of each tree\n", limit, name)
+}
+
 // extensionFlags are the flags for the fields of a query that need berth 1.1.
 var extensionFlags = map[string]string{
 	"RootMemberOf": "--root-member-of", "Isolate": "--isolate", "SameSubtree": "--same-subtree with '!'", "CanSplit": "--can-split",
@@ -139,41 +179,23 @@ func unsupportedFlag(err error) error {
 // query returns the query with the UUIDs of the providers and the parsed groups.
 func (w *CandidateRequest) query(ctx context.Context, service *client.Client) (client.CandidateQuery, error) {
 	query := w.Asked
-	var err error
-	if query.Resources, err = queryAmounts("resources", query.Resources); err != nil {
+	if err := w.convert(&query); err != nil {
 		return query, err
 	}
-	var wrong [2]error
-	query.MemberOf, wrong[0] = w.names.uuids("member-of", query.MemberOf)
-	query.RootMemberOf, wrong[1] = w.names.uuids("root-member-of", query.RootMemberOf)
-	if err := errors.Join(wrong[:]...); err != nil {
-		return query, err
-	}
-	query.Required, query.RootRequired = upperTraitLists(query.Required), upperTraits(query.RootRequired)
-	query.CanSplit, query.Order = upperClasses(query.CanSplit), orderOf(query.Order)
 	if query.Resources == "" && len(w.groups) == 0 {
 		return query, frame.WrongFlag("resources", "", "is empty", "write --resources or --group")
 	}
-	for _, limit := range []struct {
-		flag  string
-		value int
-	}{{"limit", query.Limit}, {"limit-per-tree", query.LimitPerTree}} {
-		if limit.value < 0 {
-			return query, frame.WrongFlag(limit.flag, fmt.Sprint(limit.value), "is negative", "write the maximum number of candidates, or 0 for no limit")
+	for _, d := range querytext.Definitions {
+		limit, isNumber := d.Field(&query).(*int)
+		if isNumber && *limit < 0 {
+			return query, frame.WrongFlag(d.Flag(), fmt.Sprint(*limit), "is negative", "write the maximum number of candidates, or 0 for no limit")
 		}
 	}
 	for _, suffixes := range w.isolated {
 		query.Isolate = append(query.Isolate, strings.Split(suffixes, ","))
 	}
-	if query.InTree, err = treeOf(ctx, service, w.inTree); err != nil {
+	if err := findTrees(ctx, service, &query); err != nil {
 		return query, err
-	}
-	for _, reference := range w.notInTree {
-		excluded, err := treeOf(ctx, service, reference)
-		if err != nil {
-			return query, err
-		}
-		query.NotInTree = append(query.NotInTree, excluded)
 	}
 	for _, text := range w.groups {
 		group, err := parseGroup(text, w.names)
@@ -189,6 +211,60 @@ func (w *CandidateRequest) query(ctx context.Context, service *client.Client) (c
 		query.Groups = append(query.Groups, group)
 	}
 	return query, nil
+}
+
+// convert replaces what flags permit beside the syntax of the API: units of amounts, names of aggregates, and names of classes
+// and traits in lower case.
+func (w *CandidateRequest) convert(query *client.CandidateQuery) (err error) {
+	for _, d := range querytext.Definitions {
+		switch field := d.Field(query).(type) {
+		case *string:
+			switch d.Values {
+			case querytext.Amounts:
+				*field, err = queryAmounts(d.Flag(), *field)
+			case querytext.Traits:
+				*field = upperTraits(*field)
+			case querytext.Order:
+				*field = orderOf(*field)
+			}
+		case *[]string:
+			switch d.Values {
+			case querytext.Aggregates:
+				*field, err = w.names.uuids(d.Flag(), *field)
+			case querytext.Traits:
+				*field = upperTraitLists(*field)
+			case querytext.Classes:
+				*field = upperClasses(*field)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// findTrees replaces the names of the providers of trees by UUIDs.
+func findTrees(ctx context.Context, service *client.Client, query *client.CandidateQuery) (err error) {
+	for _, d := range querytext.Definitions {
+		if d.Values != querytext.Providers {
+			continue
+		}
+		switch field := d.Field(query).(type) {
+		case *string:
+			if *field, err = treeOf(ctx, service, *field); err != nil {
+				return err
+			}
+		case *[]string:
+			*field = slices.Clone(*field)
+			for i, reference := range *field {
+				if (*field)[i], err = treeOf(ctx, service, reference); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // orderOf returns a value of --order with its resource class in upper case.

@@ -53,7 +53,7 @@ a name in it is invalid.`,
   berth capacity fits --resources VCPU=4,MEMORY_MB=8192 --like compute-17:20 --apart root`,
 		Args: cobra.NoArgs,
 	}
-	flags := &capacityFitsFlags{format: frame.ReportFlag(command), CandidateRequest: candidateFlags(f, command)}
+	flags := &capacityFitsFlags{format: frame.ReportFlag(command), CandidateRequest: candidateFlags(f, command, true)}
 	flags.add(f, command)
 	command.RunE = connect.WithClient(f, func(ctx context.Context, service *client.Client, _ []string) error {
 		return showCapacityFits(ctx, f, service, flags)
@@ -64,13 +64,11 @@ a name in it is invalid.`,
 // add adds the flags that candidates do not have.
 func (q *capacityFitsFlags) add(f *frame.Frame, c *cobra.Command) {
 	flags := c.Flags()
-	flags.StringArrayVar(&q.notInTree, "not-in-tree", nil, "name or UUID of a `provider` whose tree is excluded; repeatable")
 	flags.IntVar(&q.count, "count", 100, "`number` of members at which the search ends, at most 1000000")
 	flags.StringVar(&q.apart, "apart", "", "`level` at which the members are apart: root, no two in one tree")
 	flags.StringVar(&q.together, "together", "", "`level` at which the members are together: root, all in one tree")
 	flags.Func("like", "`PROVIDER:NUMBER` of trees to add that are like the one of a provider, and empty; repeatable", q.addChange("like"))
 	flags.Func("change", "`CLASS:ratio=R,reserved=N,in-tree=P,member-of=A`: other settings of the inventories of a class; repeatable, in the order of --like and --change", q.addChange("change"))
-	completeProviderFlags(f, c, "not-in-tree")
 	frame.CompleteChoices(c, "apart", "root")
 	frame.CompleteChoices(c, "together", "root")
 }

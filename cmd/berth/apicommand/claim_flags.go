@@ -36,9 +36,8 @@ type claimFlags struct {
 }
 
 func newClaimFlags(f *frame.Frame, c *cobra.Command) *claimFlags {
-	claim := &claimFlags{format: frame.ReportFlag(c), CandidateRequest: candidateFlags(f, c)}
+	claim := &claimFlags{format: frame.ReportFlag(c), CandidateRequest: candidateFlags(f, c, true)}
 	flags := c.Flags()
-	flags.StringArrayVar(&claim.notInTree, "not-in-tree", nil, "name or UUID of a `provider` whose tree is excluded; repeatable")
 	flags.BoolFunc("else", "whether the flags after it are another query, for the case that nothing fits; repeatable", claim.beginQuestion)
 	flags.StringVar(&claim.apart, "apart", "", "`level` at which several consumers are apart: root, no two in one tree")
 	flags.StringVar(&claim.together, "together", "", "`level` at which several consumers are together: root, all in one tree")
@@ -50,7 +49,6 @@ func newClaimFlags(f *frame.Frame, c *cobra.Command) *claimFlags {
 	claim.generation = generationFlag(c)
 	flags.StringVar(&claim.key, "key", "", "`Idempotency-Key` with which the command can be repeated; auto makes one and prints it (default: none)")
 	claim.dryRun = dryRunFlag(c)
-	completeProviderFlags(f, c, "not-in-tree")
 	frame.CompleteChoices(c, "apart", "root")
 	frame.CompleteChoices(c, "together", "root")
 	frame.CompleteChoices(c, "key", "auto")
@@ -61,9 +59,7 @@ func newClaimFlags(f *frame.Frame, c *cobra.Command) *claimFlags {
 // beginQuestion ends a query: later flags belong to the next one. The limits belong to all.
 func (c *claimFlags) beginQuestion(string) error {
 	c.earlier = append(c.earlier, *c.CandidateRequest)
-	*c.CandidateRequest = CandidateRequest{
-		Asked: client.CandidateQuery{Limit: c.Asked.Limit, LimitPerTree: c.Asked.LimitPerTree}, names: c.names,
-	}
+	*c.CandidateRequest = CandidateRequest{Asked: c.limits(), names: c.names}
 	return nil
 }
 

@@ -24,7 +24,7 @@ func (c *claimCall) claimInSteps(ctx context.Context, consumer client.ClaimConsu
 	if err != nil {
 		return client.ClaimedPlaces{}, err
 	}
-	asked.notInTree = nil // which needs berth 1.3
+	asked.Asked.NotInTree = nil // which needs berth 1.3
 	if len(excluded) > 0 {
 		asked.Asked.Limit = 0 // it must not hide the candidates of other trees
 	}

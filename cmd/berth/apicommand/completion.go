@@ -12,6 +12,7 @@ import (
 	"github.com/berthd/berth/client"
 	"github.com/berthd/berth/cmd/berth/connect"
 	"github.com/berthd/berth/cmd/berth/frame"
+	"github.com/berthd/berth/internal/querytext"
 )
 
 // completer returns the possible values of an argument or a flag for shell completion.
@@ -97,21 +98,25 @@ func completeProviderFlags(f *frame.Frame, c *cobra.Command, flags ...string) {
 	}
 }
 
-// completeListFlags completes the last element of the comma-separated lists of classes and traits, and
-// the value of --order, as far as the command has these flags.
+// listCompleters complete the elements of lists in the values of flags.
+var listCompleters = map[querytext.Values]completer{
+	querytext.Amounts: completeClasses, querytext.Classes: completeClasses, querytext.Order: completeOrders, querytext.Traits: completeTraits,
+}
+
+// completeListFlags completes the last element of the comma-separated lists of classes and traits, and the value of --order,
+// as far as the command has these flags of a candidate query.
 func completeListFlags(f *frame.Frame, c *cobra.Command) {
-	for flag, find := range map[string]completer{
-		"resources": completeClasses, "can-split": completeClasses, "order": completeOrders, "required": completeTraits, "root-required": completeTraits,
-	} {
-		if c.Flags().Lookup(flag) == nil {
+	for _, d := range querytext.Definitions {
+		find := listCompleters[d.Values]
+		if find == nil || c.Flags().Lookup(d.Flag()) == nil {
 			continue
 		}
-		frame.Must(c.RegisterFlagCompletionFunc(flag, func(c *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		frame.Must(c.RegisterFlagCompletionFunc(d.Flag(), func(c *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 			start := strings.LastIndexAny(typed, ",:!") + 1
-			switch flag {
-			case "resources", "can-split":
+			switch d.Values {
+			case querytext.Amounts, querytext.Classes:
 				start = strings.LastIndex(typed, ",") + 1
-			case "order":
+			case querytext.Order:
 				start = 0
 			}
 			words, directive := complete(f, c, find, typed[start:])
@@ -123,22 +128,20 @@ func completeListFlags(f *frame.Frame, c *cobra.Command) {
 	}
 }
 
-// completeSuffixFlags completes the last element of lists of suffixes with those of --group.
-func completeSuffixFlags(c *cobra.Command, w *CandidateRequest) {
-	for _, flag := range []string{"isolate", "same-subtree"} {
-		frame.Must(c.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-			start := strings.LastIndexAny(typed, ",!") + 1
-			var words []string
-			for _, group := range w.groups {
-				suffix, _, _ := strings.Cut(group, ":")
-				// cobra parses the command line twice and adds each group twice.
-				if word := typed[:start] + suffix; strings.HasPrefix(suffix, typed[start:]) && !slices.Contains(words, word) {
-					words = append(words, word)
-				}
+// completeSuffixFlag completes the last element of lists of suffixes with those of --group.
+func completeSuffixFlag(c *cobra.Command, flag string, w *CandidateRequest) {
+	frame.Must(c.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		start := strings.LastIndexAny(typed, ",!") + 1
+		var words []string
+		for _, group := range w.groups {
+			suffix, _, _ := strings.Cut(group, ":")
+			// cobra parses the command line twice and adds each group twice.
+			if word := typed[:start] + suffix; strings.HasPrefix(suffix, typed[start:]) && !slices.Contains(words, word) {
+				words = append(words, word)
 			}
-			return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-		}))
-	}
+		}
+		return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	}))
 }
 
 // completeOrders returns the values of --order.

@@ -54,7 +54,7 @@ query or a flag is invalid.`,
   berth explain 'resources=VCPU:8,MEMORY_MB:16384&required=HW_CPU_X86_AVX2'
   berth explain --list --since 2h --sort=-requests`,
 	}
-	flags := &explainFlags{format: frame.ReportFlag(command), CandidateRequest: candidateFlags(f, command)}
+	flags := &explainFlags{format: frame.ReportFlag(command), CandidateRequest: candidateFlags(f, command, false)}
 	flags.add(command)
 	command.Args = flags.checkArguments
 	command.ValidArgsFunction = completing(f, completeExplanations, 1)
