@@ -11,6 +11,7 @@ import (
 	"github.com/berthd/berth/client"
 	"github.com/berthd/berth/cmd/berth/connect"
 	"github.com/berthd/berth/cmd/berth/frame"
+	api "github.com/berthd/berth/gen/client"
 )
 
 func aggregateCommand(f *frame.Frame) *cobra.Command {
@@ -55,6 +56,13 @@ Exit codes: 0 succeeded, 1 failed, 2 a flag is invalid.`,
 	list:    listAggregates,
 }
 
+var aggregateRows = frame.Rows[api.ListedAggregate]{
+	Headings: []string{"AGGREGATE", "PROVIDERS", "SHARING"},
+	Cells: func(aggregate api.ListedAggregate) []string {
+		return []string{aggregate.UUID.String(), fmt.Sprint(aggregate.ResourceProviderCount), fmt.Sprint(aggregate.SharingProviderCount)}
+	},
+}
+
 // listAggregates prints all aggregates.
 func listAggregates(ctx context.Context, f *frame.Frame, service *client.Client, format string) error {
 	listed, _, err := firstOf(service.Aggregates(ctx, client.AggregateQuery{PageSize: maxPage}), 0)
@@ -66,11 +74,7 @@ func listAggregates(ctx context.Context, f *frame.Frame, service *client.Client,
 	case err != nil:
 		return err
 	}
-	table := [][]string{{"AGGREGATE", "PROVIDERS", "SHARING"}}
-	for _, aggregate := range listed {
-		table = append(table, []string{aggregate.UUID.String(), fmt.Sprint(aggregate.ResourceProviderCount), fmt.Sprint(aggregate.SharingProviderCount)})
-	}
-	if err := frame.PrintAs(f.Stdout, format, listed, table); err != nil {
+	if err := aggregateRows.Print(f.Stdout, format, listed); err != nil {
 		return err
 	}
 	return noteEnd(f, "aggregates", len(listed), false)

@@ -46,6 +46,13 @@ type allocationDocument struct {
 	Used     int64     `json:"used"`
 }
 
+var allocationRows = frame.Rows[allocationDocument]{
+	Headings: []string{"PROVIDER", "UUID", "CLASS", "USED"},
+	Cells: func(d allocationDocument) []string {
+		return []string{d.Name, d.Provider.String(), d.Class, fmt.Sprint(d.Used)}
+	},
+}
+
 // allocationsDocument is the JSON document of a consumer. Scripts depend on the names of its members.
 // Without allocations only Consumer and Allocations have a value.
 type allocationsDocument struct {
@@ -71,12 +78,10 @@ func printConsumer(ctx context.Context, f *frame.Frame, service *client.Client, 
 		Consumer: id, Generation: consumer.Generation, Project: consumer.ProjectID, User: consumer.UserID, Type: consumer.Type,
 		Allocations: []allocationDocument{},
 	}
-	table := [][]string{{"PROVIDER", "UUID", "CLASS", "USED"}}
 	providers := sortedIDs(consumer.Allocations)
 	slices.SortStableFunc(providers, func(a, b uuid.UUID) int { return strings.Compare(names.known[a], names.known[b]) })
 	for _, provider := range providers {
 		resources := consumer.Allocations[provider]
-		table = append(table, resourceRows(resources, names.known[provider], provider.String())...)
 		for _, class := range sortedKeys(resources) {
 			document.Allocations = append(document.Allocations, allocationDocument{provider, names.known[provider], class, resources[class]})
 		}
@@ -91,7 +96,7 @@ func printConsumer(ctx context.Context, f *frame.Frame, service *client.Client, 
 		id, document.Type, document.Project, document.User, valueOr(document.Generation, 0)); err != nil {
 		return err
 	}
-	return frame.PrintAs(f.Stdout, format, document, table)
+	return allocationRows.Print(f.Stdout, format, document.Allocations)
 }
 
 func allocationShowCommand(f *frame.Frame) *cobra.Command {

@@ -1,10 +1,12 @@
 package apicommand
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -68,26 +70,14 @@ func unknownNode(ctx context.Context, service *baremetal.Client, node string, er
 		return err
 	}
 	message := fmt.Sprintf("node %q not found", node)
-	all, listErr := service.NodeList(ctx, baremetal.NodeFilter{})
+	names, listErr := nodeNames(service, ctx)
 	if listErr != nil {
 		return errors.New(message)
 	}
-	if similar := frame.Similar(node, nodeNames(all)); len(similar) > 0 {
+	if similar := frame.Similar(node, names); len(similar) > 0 {
 		message += "; similar names: " + terminal.Safe(strings.Join(similar, ", "))
 	}
 	return errors.New(message)
-}
-
-// nodeNames returns the sorted names of the nodes that have one.
-func nodeNames(nodes []baremetal.Node) []string {
-	names := []string{}
-	for _, node := range nodes {
-		if node.Name != nil {
-			names = append(names, *node.Name)
-		}
-	}
-	slices.Sort(names)
-	return names
 }
 
 // optional returns the value, or a dash for nil, as a cell of a table.
@@ -153,62 +143,94 @@ func uuidFlag(flag, value string) (*uuid.UUID, error) {
 	return &id, nil
 }
 
-// completeBaremetal returns a completer that uses the Bare Metal API.
-func completeBaremetal(find func(service *baremetal.Client, ctx context.Context) ([]string, error)) completer {
-	return func(service *client.Client, ctx context.Context) ([]string, error) {
-		return find(baremetal.New(service), ctx)
+// listing completes a command that prints what list returns.
+func listing[T any](f *frame.Frame, command *cobra.Command, rows frame.Rows[T], list lister[T]) *cobra.Command {
+	format := frame.OutputFlag(command)
+	command.RunE = withBaremetalClient(f, func(ctx context.Context, service *baremetal.Client, _ []string) error {
+		found, err := list(service, ctx)
+		if err != nil {
+			return err
+		}
+		return rows.Print(f.Stdout, *format, found)
+	})
+	return command
+}
+
+// showing completes a command that prints what show returns for its argument, one of names.
+func showing[T any](f *frame.Frame, command *cobra.Command, names completer,
+	show func(*baremetal.Client, context.Context, string) (T, error), print func(out io.Writer, format string, found T) error,
+) *cobra.Command {
+	command.Args = cobra.ExactArgs(1)
+	format := frame.OutputFlag(command)
+	command.ValidArgsFunction = completing(f, names, 1)
+	command.RunE = withBaremetalClient(f, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
+		found, err := show(service, ctx, arguments[0])
+		if err != nil {
+			return unknownNode(ctx, service, arguments[0], err)
+		}
+		return print(f.Stdout, *format, found)
+	})
+	return command
+}
+
+// lister lists things or names by the Bare Metal API.
+type lister[T any] func(*baremetal.Client, context.Context) ([]T, error)
+
+// namesOf returns a list of the names of listed things.
+func namesOf[T any](list lister[T], name func(T) string) lister[string] {
+	return func(service *baremetal.Client, ctx context.Context) (names []string, err error) {
+		all, err := list(service, ctx)
+		for _, item := range all {
+			if text := name(item); text != "" {
+				names = append(names, text)
+			}
+		}
+		return names, err
 	}
 }
 
-var completeNodes = completeBaremetal(func(service *baremetal.Client, ctx context.Context) ([]string, error) {
-	all, err := service.NodeList(ctx, baremetal.NodeFilter{})
-	return nodeNames(all), err
-})
-
-var completeNodeAllocations = completeBaremetal(func(service *baremetal.Client, ctx context.Context) ([]string, error) {
-	all, err := service.NodeAllocationList(ctx, baremetal.AllocationFilter{})
-	names := []string{}
-	for _, allocation := range all {
-		if allocation.Name != nil {
-			names = append(names, *allocation.Name)
-		} else {
-			names = append(names, allocation.UUID.String())
-		}
+// sorted returns a list of different names in their order.
+func sorted(list lister[string]) lister[string] {
+	return func(service *baremetal.Client, ctx context.Context) ([]string, error) {
+		names, err := list(service, ctx)
+		slices.Sort(names)
+		return slices.Compact(names), err
 	}
-	slices.Sort(names)
-	return names, err
-})
+}
 
-// completeNodeClasses completes the resource classes of the existing nodes.
-var completeNodeClasses = completeBaremetal(func(service *baremetal.Client, ctx context.Context) ([]string, error) {
-	all, err := service.NodeList(ctx, baremetal.NodeFilter{})
-	var classes []string
-	for _, node := range all {
-		if node.ResourceClass != nil {
-			classes = append(classes, *node.ResourceClass)
-		}
-	}
-	slices.Sort(classes)
-	return slices.Compact(classes), err
-})
+func allNodes(service *baremetal.Client, ctx context.Context) ([]baremetal.Node, error) {
+	return service.NodeList(ctx, baremetal.NodeFilter{})
+}
 
-var completeDrivers = completeBaremetal(func(service *baremetal.Client, ctx context.Context) ([]string, error) {
-	all, err := service.DriverList(ctx)
-	var names []string
-	for _, driver := range all {
-		names = append(names, driver.Name)
-	}
-	return names, err
-})
+func allNodeAllocations(service *baremetal.Client, ctx context.Context) ([]baremetal.Allocation, error) {
+	return service.NodeAllocationList(ctx, baremetal.AllocationFilter{})
+}
 
-var completeConductors = completeBaremetal(func(service *baremetal.Client, ctx context.Context) ([]string, error) {
-	all, err := service.ConductorList(ctx)
-	var names []string
-	for _, conductor := range all {
-		names = append(names, conductor.Hostname)
+func allPorts(service *baremetal.Client, ctx context.Context) ([]baremetal.Port, error) {
+	return service.PortList(ctx, baremetal.PortFilter{})
+}
+
+// completeBaremetal returns a completer that uses the Bare Metal API.
+func completeBaremetal(list lister[string]) completer {
+	return func(service *client.Client, ctx context.Context) ([]string, error) {
+		return list(baremetal.New(service), ctx)
 	}
-	return names, err
-})
+}
+
+// nodeNames lists the names of the nodes that have one.
+var nodeNames = sorted(namesOf(allNodes, func(node baremetal.Node) string { return optionalText(node.Name) }))
+
+// Completers of the names of what exists. completeNodeClasses completes the resource classes of nodes.
+var (
+	completeNodes           = completeBaremetal(nodeNames)
+	completeNodeClasses     = completeBaremetal(sorted(namesOf(allNodes, func(node baremetal.Node) string { return optionalText(node.ResourceClass) })))
+	completeNodeAllocations = completeBaremetal(sorted(namesOf(allNodeAllocations, func(allocation baremetal.Allocation) string {
+		return cmp.Or(optionalText(allocation.Name), allocation.UUID.String())
+	})))
+	completeDrivers    = completeBaremetal(namesOf((*baremetal.Client).DriverList, func(driver baremetal.Driver) string { return driver.Name }))
+	completeConductors = completeBaremetal(namesOf((*baremetal.Client).ConductorList, func(conductor baremetal.Conductor) string { return conductor.Hostname }))
+	completePorts      = completeBaremetal(namesOf(allPorts, func(port baremetal.Port) string { return port.UUID.String() }))
+)
 
 // jsonOrText returns the decoded value if text is JSON, otherwise the text.
 func jsonOrText(text string) any {

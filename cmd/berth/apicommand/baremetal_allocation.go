@@ -90,14 +90,16 @@ func printAllocations(ctx context.Context, f *frame.Frame, service *baremetal.Cl
 	if err := names.load(ctx, allocations); err != nil {
 		return err
 	}
-	table := [][]string{{"UUID", "NAME", "STATE", "CLASS", "NODE", "OWNER", "ERROR"}}
-	for _, allocation := range allocations {
-		table = append(table, []string{
-			allocation.UUID.String(), optional(allocation.Name), allocation.State, optional(allocation.ResourceClass),
-			names.name(allocation.NodeUUID), optional(allocation.Owner), optional(allocation.LastError),
-		})
+	rows := frame.Rows[baremetal.Allocation]{
+		Headings: []string{"UUID", "NAME", "STATE", "CLASS", "NODE", "OWNER", "ERROR"},
+		Cells: func(allocation baremetal.Allocation) []string {
+			return []string{
+				allocation.UUID.String(), optional(allocation.Name), allocation.State, optional(allocation.ResourceClass),
+				names.name(allocation.NodeUUID), optional(allocation.Owner), optional(allocation.LastError),
+			}
+		},
 	}
-	return frame.PrintAs(f.Stdout, format, nil, table)
+	return rows.Print(f.Stdout, format, allocations)
 }
 
 func bmAllocationCreateCommand(f *frame.Frame) *cobra.Command {

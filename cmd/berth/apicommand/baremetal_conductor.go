@@ -1,7 +1,6 @@
 package apicommand
 
 import (
-	"context"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -10,60 +9,54 @@ import (
 	"github.com/berthd/berth/cmd/berth/frame"
 )
 
+var driverRows = frame.Rows[baremetal.Driver]{
+	Headings: []string{"NAME", "TYPE", "CONDUCTORS"},
+	Cells: func(driver baremetal.Driver) []string {
+		return []string{driver.Name, driver.Type, frame.OrDash(strings.Join(driver.Hosts, " "))}
+	},
+}
+
 func bmDriverCommand(f *frame.Frame) *cobra.Command {
-	list := &cobra.Command{
+	return frame.Family(&cobra.Command{
+		Use:     "driver",
+		Short:   "List and show drivers",
+		Long:    `List and show the drivers of the live conductors. A driver manages one type of hardware.`,
+		Example: `  berth baremetal driver list`,
+	}, listing(f, &cobra.Command{
 		Use:   "list",
 		Short: "List drivers",
 		Long: `List the drivers of the live conductors, sorted by name.
 
 The JSON list has the members name, type and hosts.`,
 		Example: `  berth baremetal driver list`,
-		Args:    cobra.NoArgs,
-	}
-	listed := frame.OutputFlag(list)
-	list.RunE = withBaremetalClient(f, func(ctx context.Context, service *baremetal.Client, _ []string) error {
-		found, err := service.DriverList(ctx)
-		if err != nil {
-			return err
-		}
-		return frame.PrintAs(f.Stdout, *listed, found, driverTable(found...))
-	})
-	show := &cobra.Command{
+	}, driverRows, (*baremetal.Client).DriverList), showing(f, &cobra.Command{
 		Use:   "show DRIVER",
 		Short: "Show one driver",
 		Long: `Show one driver.
 
 The JSON object has the members of 'berth baremetal driver list'.`,
 		Example: `  berth baremetal driver show fake-hardware`,
-		Args:    cobra.ExactArgs(1),
-	}
-	shown := frame.OutputFlag(show)
-	show.ValidArgsFunction = completing(f, completeDrivers, 1)
-	show.RunE = withBaremetalClient(f, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
-		found, err := service.DriverShow(ctx, arguments[0])
-		if err != nil {
-			return err
-		}
-		return frame.PrintAs(f.Stdout, *shown, found, driverTable(found))
-	})
-	return frame.Family(&cobra.Command{
-		Use:     "driver",
-		Short:   "List and show drivers",
-		Long:    `List and show the drivers of the live conductors. A driver manages one type of hardware.`,
-		Example: `  berth baremetal driver list`,
-	}, list, show)
+	}, completeDrivers, (*baremetal.Client).DriverShow, driverRows.PrintOne))
 }
 
-func driverTable(drivers ...baremetal.Driver) [][]string {
-	table := [][]string{{"NAME", "TYPE", "CONDUCTORS"}}
-	for _, driver := range drivers {
-		table = append(table, []string{driver.Name, driver.Type, frame.OrDash(strings.Join(driver.Hosts, " "))})
-	}
-	return table
+var conductorRows = frame.Rows[baremetal.Conductor]{
+	Headings: []string{"HOSTNAME", "GROUP", "ALIVE", "DRIVERS", "LAST HEARTBEAT"},
+	Cells: func(conductor baremetal.Conductor) []string {
+		return []string{
+			conductor.Hostname, frame.OrDash(conductor.Group), yesNo(conductor.Alive),
+			frame.OrDash(strings.Join(conductor.Drivers, " ")), timeText(conductor.UpdatedAt),
+		}
+	},
 }
 
 func bmConductorCommand(f *frame.Frame) *cobra.Command {
-	list := &cobra.Command{
+	return frame.Family(&cobra.Command{
+		Use:   "conductor",
+		Short: "List and show conductors",
+		Long: `List and show conductors, the processes that manage nodes and process node allocations.
+Each 'berth serve' is one. Another conductor takes over the work of a dead one.`,
+		Example: `  berth baremetal conductor list`,
+	}, listing(f, &cobra.Command{
 		Use:   "list",
 		Short: "List conductors",
 		Long: `List conductors, including dead ones.
@@ -71,50 +64,12 @@ func bmConductorCommand(f *frame.Frame) *cobra.Command {
 The JSON list has the members hostname, conductor_group, alive, drivers, created_at and
 updated_at, which is the time of the last heartbeat.`,
 		Example: `  berth baremetal conductor list`,
-		Args:    cobra.NoArgs,
-	}
-	listed := frame.OutputFlag(list)
-	list.RunE = withBaremetalClient(f, func(ctx context.Context, service *baremetal.Client, _ []string) error {
-		found, err := service.ConductorList(ctx)
-		if err != nil {
-			return err
-		}
-		return frame.PrintAs(f.Stdout, *listed, found, conductorTable(found...))
-	})
-	show := &cobra.Command{
+	}, conductorRows, (*baremetal.Client).ConductorList), showing(f, &cobra.Command{
 		Use:   "show CONDUCTOR",
 		Short: "Show one conductor",
 		Long: `Show one conductor.
 
 The JSON object has the members of 'berth baremetal conductor list'.`,
 		Example: `  berth baremetal conductor show berth-1`,
-		Args:    cobra.ExactArgs(1),
-	}
-	shown := frame.OutputFlag(show)
-	show.ValidArgsFunction = completing(f, completeConductors, 1)
-	show.RunE = withBaremetalClient(f, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
-		found, err := service.ConductorShow(ctx, arguments[0])
-		if err != nil {
-			return err
-		}
-		return frame.PrintAs(f.Stdout, *shown, found, conductorTable(found))
-	})
-	return frame.Family(&cobra.Command{
-		Use:   "conductor",
-		Short: "List and show conductors",
-		Long: `List and show conductors, the processes that manage nodes and process node allocations.
-Each 'berth serve' is one. Another conductor takes over the work of a dead one.`,
-		Example: `  berth baremetal conductor list`,
-	}, list, show)
-}
-
-func conductorTable(conductors ...baremetal.Conductor) [][]string {
-	table := [][]string{{"HOSTNAME", "GROUP", "ALIVE", "DRIVERS", "LAST HEARTBEAT"}}
-	for _, conductor := range conductors {
-		table = append(table, []string{
-			conductor.Hostname, frame.OrDash(conductor.Group), yesNo(conductor.Alive),
-			frame.OrDash(strings.Join(conductor.Drivers, " ")), timeText(conductor.UpdatedAt),
-		})
-	}
-	return table
+	}, completeConductors, (*baremetal.Client).ConductorShow, conductorRows.PrintOne))
 }

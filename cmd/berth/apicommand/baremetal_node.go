@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -33,13 +34,13 @@ node allocations, deploy makes it "active", and undeploy cleans it.`,
 	}, members...)
 }
 
-func nodeTable(nodes []baremetal.Node) [][]string {
-	table := [][]string{{"UUID", "NAME", "CLASS", "STATE", "POWER", "MAINTENANCE", "INSTANCE"}}
-	for _, node := range nodes {
-		table = append(table, []string{node.UUID.String(), optional(node.Name), optional(node.ResourceClass), provisionState(node),
-			optional(node.PowerState), yesNo(node.Maintenance), optional(node.InstanceUUID)})
-	}
-	return table
+var nodeRows = frame.Rows[baremetal.Node]{
+	Headings: []string{"UUID", "NAME", "CLASS", "STATE", "POWER", "MAINTENANCE", "INSTANCE"},
+	Cells: func(node baremetal.Node) []string {
+		return []string{
+			node.UUID.String(), optional(node.Name), optional(node.ResourceClass), provisionState(node), optional(node.PowerState), yesNo(node.Maintenance), optional(node.InstanceUUID),
+		}
+	},
 }
 
 // provisionState returns the provision state of a node and, if set, its target.
@@ -59,7 +60,7 @@ func yesNo(value bool) string {
 }
 
 // printNode prints one node. The table has one line for each member that is set.
-func printNode(f *frame.Frame, format string, node baremetal.Node) error {
+func printNode(out io.Writer, format string, node baremetal.Node) error {
 	table := [][]string{{"MEMBER", "VALUE"}}
 	row := func(member, value string) {
 		if value != "-" && value != "" {
@@ -99,7 +100,7 @@ func printNode(f *frame.Frame, format string, node baremetal.Node) error {
 	}
 	row("created", timeText(&node.CreatedAt))
 	row("updated", timeText(node.UpdatedAt))
-	return frame.PrintAs(f.Stdout, format, node, table)
+	return frame.PrintAs(out, format, node, table)
 }
 
 // yesWithReason returns yes with the reason, if there is one, or no.
@@ -157,7 +158,7 @@ node show' does. The next steps are manage and provide.`,
 		if err != nil {
 			return err
 		}
-		return printNode(f, *format, created)
+		return printNode(f.Stdout, *format, created)
 	})
 	return command
 }
@@ -197,7 +198,6 @@ The JSON list has the objects of 'berth baremetal node show'.`,
   berth baremetal node list --output json | jq -r '.[].name'`,
 		Args: cobra.NoArgs,
 	}
-	format := frame.OutputFlag(command)
 	var filter baremetal.NodeFilter
 	flags := command.Flags()
 	flags.StringVar(&filter.ProvisionState, "provision-state", "", "provision `state` of the node")
@@ -215,18 +215,14 @@ The JSON list has the objects of 'berth baremetal node show'.`,
 	frame.CompleteChoices(command, "provision-state", "enroll", "manageable", "available", "active", "error", "clean failed", "deploy failed")
 	completeFlag(f, command, "resource-class", completeNodeClasses)
 	completeFlag(f, command, "driver", completeDrivers)
-	command.RunE = withBaremetalClient(f, func(ctx context.Context, service *baremetal.Client, _ []string) error {
+	return listing(f, command, nodeRows, func(service *baremetal.Client, ctx context.Context) ([]baremetal.Node, error) {
 		filter.Associated = ifChanged(command, "associated", associated)
 		filter.Maintenance = ifChanged(command, "maintenance", maintenance)
 		filter.Retired = ifChanged(command, "retired", retired)
 		found, err := service.NodeList(ctx, filter)
-		if err != nil {
-			return err
-		}
 		noteLimit(f, "nodes", filter.Most, len(found))
-		return frame.PrintAs(f.Stdout, *format, found, nodeTable(found))
+		return found, err
 	})
-	return command
 }
 
 // ifChanged returns the value of a flag, or nil if the flag is not on the command line.
@@ -238,7 +234,7 @@ func ifChanged(c *cobra.Command, flag string, value *bool) *bool {
 }
 
 func bmNodeShowCommand(f *frame.Frame) *cobra.Command {
-	command := &cobra.Command{
+	return showing(f, &cobra.Command{
 		Use:   "show NODE",
 		Short: "Show one node",
 		Long: `Show one node. The table omits empty members.
@@ -251,22 +247,11 @@ retired_reason, conductor_group, conductor, properties, driver_info, instance_in
 extra, created_at and updated_at.`,
 		Example: `  berth baremetal node show rack-1
   berth baremetal node show rack-1 --output json | jq .properties`,
-		Args: cobra.ExactArgs(1),
-	}
-	format := frame.OutputFlag(command)
-	command.ValidArgsFunction = completing(f, completeNodes, 1)
-	command.RunE = withBaremetalClient(f, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
-		found, err := service.NodeShow(ctx, arguments[0])
-		if err != nil {
-			return unknownNode(ctx, service, arguments[0], err)
-		}
-		return printNode(f, *format, found)
-	})
-	return command
+	}, completeNodes, (*baremetal.Client).NodeShow, printNode)
 }
 
 func bmNodeStatesCommand(f *frame.Frame) *cobra.Command {
-	command := &cobra.Command{
+	return showing(f, &cobra.Command{
 		Use:   "states NODE",
 		Short: "Show the states of a node",
 		Long: `Show the provision state and the power state of a node, with their targets.
@@ -274,23 +259,14 @@ func bmNodeStatesCommand(f *frame.Frame) *cobra.Command {
 The JSON object has the members provision_state, target_provision_state,
 provision_updated_at, power_state, target_power_state, last_error and console_enabled.`,
 		Example: `  berth baremetal node states rack-1`,
-		Args:    cobra.ExactArgs(1),
-	}
-	format := frame.OutputFlag(command)
-	command.ValidArgsFunction = completing(f, completeNodes, 1)
-	command.RunE = withBaremetalClient(f, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
-		found, err := service.NodeStates(ctx, arguments[0])
-		if err != nil {
-			return unknownNode(ctx, service, arguments[0], err)
-		}
-		return frame.PrintAs(f.Stdout, *format, found, [][]string{
+	}, completeNodes, (*baremetal.Client).NodeStates, func(out io.Writer, format string, found baremetal.NodeStates) error {
+		return frame.PrintAs(out, format, found, [][]string{
 			{"STATE", "CURRENT", "TARGET", "SINCE"},
 			{"provision", frame.OrDash(found.ProvisionState), optional(found.TargetProvisionState), timeText(found.ProvisionUpdatedAt)},
 			{"power", optional(found.PowerState), optional(found.TargetPowerState), "-"},
 			{"last error", optional(found.LastError), "-", "-"},
 		})
 	})
-	return command
 }
 
 func bmNodeDeleteCommand(f *frame.Frame) *cobra.Command {

@@ -135,6 +135,6 @@ func changeNode(f *frame.Frame, format *string, remedy string, read func() ([]ba
 		if err != nil {
 			return unknownNode(ctx, service, arguments[0], err)
 		}
-		return printNode(f, *format, changed)
+		return printNode(f.Stdout, *format, changed)
 	})
 }

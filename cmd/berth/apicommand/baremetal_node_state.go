@@ -3,6 +3,7 @@ package apicommand
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 
@@ -205,7 +206,7 @@ node allocations.`,
 }
 
 func bmNodeValidateCommand(f *frame.Frame) *cobra.Command {
-	command := &cobra.Command{
+	return showing(f, &cobra.Command{
 		Use:   "validate NODE",
 		Short: "Validate the driver interfaces of a node",
 		Long: `Validate the settings of each driver interface of a node. The result is yes, no with a
@@ -214,15 +215,7 @@ reason, or a dash if the driver lacks the interface. The exit code is 0 for all 
 The JSON is an object of the interfaces by name. Each has the members result, which is
 null if the driver lacks the interface, and reason.`,
 		Example: `  berth baremetal node validate rack-1`,
-		Args:    cobra.ExactArgs(1),
-	}
-	format := frame.OutputFlag(command)
-	command.ValidArgsFunction = completing(f, completeNodes, 1)
-	command.RunE = withBaremetalClient(f, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
-		checked, err := service.NodeValidate(ctx, arguments[0])
-		if err != nil {
-			return unknownNode(ctx, service, arguments[0], err)
-		}
+	}, completeNodes, (*baremetal.Client).NodeValidate, func(out io.Writer, format string, checked map[string]baremetal.Validation) error {
 		table := [][]string{{"INTERFACE", "RESULT", "REASON"}}
 		for _, name := range slices.Sorted(maps.Keys(checked)) {
 			result := "-"
@@ -231,7 +224,6 @@ null if the driver lacks the interface, and reason.`,
 			}
 			table = append(table, []string{name, result, optional(checked[name].Reason)})
 		}
-		return frame.PrintAs(f.Stdout, *format, checked, table)
+		return frame.PrintAs(out, format, checked, table)
 	})
-	return command
 }

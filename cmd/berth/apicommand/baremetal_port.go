@@ -20,12 +20,11 @@ func bmPortCommand(f *frame.Frame) *cobra.Command {
 	}, bmPortCreateCommand(f), bmPortListCommand(f), bmPortShowCommand(f), bmPortDeleteCommand(f))
 }
 
-func portTable(ports ...baremetal.Port) [][]string {
-	table := [][]string{{"UUID", "ADDRESS", "NODE", "NETWORK", "PXE"}}
-	for _, port := range ports {
-		table = append(table, []string{port.UUID.String(), port.Address, port.NodeUUID.String(), optional(port.PhysicalNetwork), yesNo(port.PXEEnabled)})
-	}
-	return table
+var portRows = frame.Rows[baremetal.Port]{
+	Headings: []string{"UUID", "ADDRESS", "NODE", "NETWORK", "PXE"},
+	Cells: func(port baremetal.Port) []string {
+		return []string{port.UUID.String(), port.Address, port.NodeUUID.String(), optional(port.PhysicalNetwork), yesNo(port.PXEEnabled)}
+	},
 }
 
 func bmPortCreateCommand(f *frame.Frame) *cobra.Command {
@@ -64,7 +63,7 @@ func bmPortCreateCommand(f *frame.Frame) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return frame.PrintAs(f.Stdout, *format, created, portTable(created))
+		return portRows.PrintOne(f.Stdout, *format, created)
 	})
 	return command
 }
@@ -81,19 +80,13 @@ local_link_connection, extra, created_at and updated_at.`,
   berth baremetal port list --address 52:54:00:12:34:56 --output json`,
 		Args: cobra.NoArgs,
 	}
-	format := frame.OutputFlag(command)
 	var filter baremetal.PortFilter
 	command.Flags().StringVar(&filter.Node, "node", "", "name or UUID of the `node`")
 	command.Flags().StringVar(&filter.Address, "address", "", "MAC `address` of the port")
 	completeFlag(f, command, "node", completeNodes)
-	command.RunE = withBaremetalClient(f, func(ctx context.Context, service *baremetal.Client, _ []string) error {
-		found, err := service.PortList(ctx, filter)
-		if err != nil {
-			return err
-		}
-		return frame.PrintAs(f.Stdout, *format, found, portTable(found...))
+	return listing(f, command, portRows, func(service *baremetal.Client, ctx context.Context) ([]baremetal.Port, error) {
+		return service.PortList(ctx, filter)
 	})
-	return command
 }
 
 // portID parses the UUID of a port in an argument.
@@ -105,39 +98,21 @@ func portID(text string) (uuid.UUID, error) {
 	return id, nil
 }
 
-var completePorts = completeBaremetal(func(service *baremetal.Client, ctx context.Context) ([]string, error) {
-	all, err := service.PortList(ctx, baremetal.PortFilter{})
-	var ids []string
-	for _, port := range all {
-		ids = append(ids, port.UUID.String())
-	}
-	return ids, err
-})
-
 func bmPortShowCommand(f *frame.Frame) *cobra.Command {
-	command := &cobra.Command{
+	return showing(f, &cobra.Command{
 		Use:   "show PORT",
 		Short: "Show one port",
 		Long: `Show one port.
 
 The JSON object has the members of 'berth baremetal port list'.`,
 		Example: `  berth baremetal port show c0ffee00-0000-4000-8000-000000000001`,
-		Args:    cobra.ExactArgs(1),
-	}
-	format := frame.OutputFlag(command)
-	command.ValidArgsFunction = completing(f, completePorts, 1)
-	command.RunE = withBaremetalClient(f, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
-		id, err := portID(arguments[0])
+	}, completePorts, func(service *baremetal.Client, ctx context.Context, text string) (baremetal.Port, error) {
+		id, err := portID(text)
 		if err != nil {
-			return err
+			return baremetal.Port{}, err
 		}
-		found, err := service.PortShow(ctx, id)
-		if err != nil {
-			return err
-		}
-		return frame.PrintAs(f.Stdout, *format, found, portTable(found))
-	})
-	return command
+		return service.PortShow(ctx, id)
+	}, portRows.PrintOne)
 }
 
 func bmPortDeleteCommand(f *frame.Frame) *cobra.Command {

@@ -10,19 +10,13 @@ import (
 )
 
 func bmNodeTraitCommand(f *frame.Frame) *cobra.Command {
-	list := &cobra.Command{
+	list := showing(f, &cobra.Command{
 		Use:   "list NODE",
 		Short: "List the traits of a node",
 		Long:  `List the traits of a node, sorted. The JSON is a list of strings.`,
 		Example: `  berth baremetal node trait list rack-1
   berth baremetal node trait list rack-1 --output json`,
-		Args: cobra.ExactArgs(1),
-	}
-	format := frame.OutputFlag(list)
-	list.ValidArgsFunction = completing(f, completeNodes, 1)
-	list.RunE = withBaremetalClient(f, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
-		return printNodeTraits(ctx, f, service, *format, arguments[0])
-	})
+	}, completeNodes, (*baremetal.Client).NodeTraitList, textRows("TRAIT").Print)
 	return frame.Family(&cobra.Command{
 		Use:   "trait",
 		Short: "List, add and remove the traits of a node",
@@ -56,14 +50,6 @@ func eachTrait(do func(*baremetal.Client, context.Context, string, string) error
 	}
 }
 
-func printNodeTraits(ctx context.Context, f *frame.Frame, service *baremetal.Client, format, node string) error {
-	traits, err := service.NodeTraitList(ctx, node)
-	if err != nil {
-		return unknownNode(ctx, service, node, err)
-	}
-	return printTexts(f, format, "TRAIT", traits)
-}
-
 func bmTraitEditCommand(f *frame.Frame, verb, short, long string, edit func(*baremetal.Client, context.Context, string, []string) error) *cobra.Command {
 	command := &cobra.Command{
 		Use:     verb + " NODE TRAIT...",
@@ -92,7 +78,11 @@ func bmTraitEditCommand(f *frame.Frame, verb, short, long string, edit func(*bar
 		if err := edit(service, ctx, arguments[0], traits); err != nil {
 			return unknownNode(ctx, service, arguments[0], err)
 		}
-		return printNodeTraits(ctx, f, service, *format, arguments[0])
+		traits, err = service.NodeTraitList(ctx, arguments[0])
+		if err != nil {
+			return unknownNode(ctx, service, arguments[0], err)
+		}
+		return textRows("TRAIT").Print(f.Stdout, *format, traits)
 	})
 	return command
 }

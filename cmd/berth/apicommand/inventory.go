@@ -63,17 +63,18 @@ func valueOr[T any](value *T, fallback T) T {
 	return *value
 }
 
-var inventoryHeading = []string{"CLASS", "TOTAL", "RESERVED", "MIN", "MAX", "STEP", "RATIO", "CAPACITY", "USED"}
-
-func (d inventoryDocument) row() []string {
-	maxUnit := fmt.Sprint(d.Max)
-	if d.Max == math.MaxInt32 {
-		maxUnit = "-" // no limit
-	}
-	return []string{
-		d.Class, fmt.Sprint(d.Total), fmt.Sprint(d.Reserved), fmt.Sprint(d.Min), maxUnit, fmt.Sprint(d.Step),
-		strconv.FormatFloat(d.Ratio, 'g', -1, 64), fmt.Sprint(d.Capacity), fmt.Sprint(d.Used),
-	}
+var inventoryRows = frame.Rows[inventoryDocument]{
+	Headings: []string{"CLASS", "TOTAL", "RESERVED", "MIN", "MAX", "STEP", "RATIO", "CAPACITY", "USED"},
+	Cells: func(d inventoryDocument) []string {
+		maxUnit := fmt.Sprint(d.Max)
+		if d.Max == math.MaxInt32 {
+			maxUnit = "-" // no limit
+		}
+		return []string{
+			d.Class, fmt.Sprint(d.Total), fmt.Sprint(d.Reserved), fmt.Sprint(d.Min), maxUnit, fmt.Sprint(d.Step),
+			strconv.FormatFloat(d.Ratio, 'g', -1, 64), fmt.Sprint(d.Capacity), fmt.Sprint(d.Used),
+		}
+	},
 }
 
 // printInventories prints inventories with their usages.
@@ -83,13 +84,10 @@ func printInventories(ctx context.Context, f *frame.Frame, service *client.Clien
 		return err
 	}
 	documents := []inventoryDocument{}
-	table := [][]string{inventoryHeading}
 	for _, class := range sortedKeys(inventories) {
-		document := documentOfInventory(class, inventories[class], used[class])
-		documents = append(documents, document)
-		table = append(table, document.row())
+		documents = append(documents, documentOfInventory(class, inventories[class], used[class]))
 	}
-	return frame.PrintAs(f.Stdout, format, documents, table)
+	return inventoryRows.Print(f.Stdout, format, documents)
 }
 
 func inventoryListCommand(f *frame.Frame) *cobra.Command {
@@ -143,8 +141,7 @@ object with the members of 'berth inventory list'.`,
 		if err != nil {
 			return err
 		}
-		document := documentOfInventory(class, record, used[class])
-		return frame.PrintAs(f.Stdout, *format, document, [][]string{inventoryHeading, document.row()})
+		return inventoryRows.PrintOne(f.Stdout, *format, documentOfInventory(class, record, used[class]))
 	})
 	return command
 }

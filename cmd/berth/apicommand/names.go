@@ -192,7 +192,7 @@ The JSON is a list of strings.`,
 				return err
 			}
 			slices.Sort(found)
-			return printTexts(f, *format, traitNames.heading, append([]string{}, found...))
+			return textRows(traitNames.heading).Print(f.Stdout, *format, append([]string{}, found...))
 		})(c, arguments)
 	}
 	return command
@@ -233,7 +233,7 @@ their creation. The JSON is a list of strings.`,
 		if err != nil {
 			return err
 		}
-		return printTexts(f, *format, classNames.heading, append([]string{}, found...))
+		return textRows(classNames.heading).Print(f.Stdout, *format, append([]string{}, found...))
 	})
 	return command
 }

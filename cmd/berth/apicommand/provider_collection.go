@@ -80,7 +80,7 @@ func (k providerSetCommands[T]) listCommand(f *frame.Frame) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printTexts(f, *format, k.heading, k.texts(members))
+		return textRows(k.heading).Print(f.Stdout, *format, k.texts(members))
 	})
 	return command
 }
@@ -127,7 +127,7 @@ func (k providerSetCommands[T]) editCommand(f *frame.Frame, verb, short, long st
 				return frame.About(provider.Name, err)
 			}
 			return nil
-		}, func() error { return printTexts(f, *format, k.heading, k.texts(result)) })
+		}, func() error { return textRows(k.heading).Print(f.Stdout, *format, k.texts(result)) })
 	})
 	return command
 }
@@ -157,13 +157,9 @@ func parseAll[T any](texts []string, parse func(string) (T, error)) ([]T, error)
 	return parsed, nil
 }
 
-// printTexts prints a table with one column, or a JSON list of strings.
-func printTexts(f *frame.Frame, format, heading string, texts []string) error {
-	table := [][]string{{heading}}
-	for _, text := range texts {
-		table = append(table, []string{text})
-	}
-	return frame.PrintAs(f.Stdout, format, texts, table)
+// textRows are a table with one column.
+func textRows(heading string) frame.Rows[string] {
+	return frame.Rows[string]{Headings: []string{heading}, Cells: func(text string) []string { return []string{text} }}
 }
 
 func providerTraitCommand(f *frame.Frame) *cobra.Command {

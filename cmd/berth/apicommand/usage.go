@@ -34,6 +34,11 @@ type usageDocument struct {
 	Used  int64  `json:"used"`
 }
 
+var usageRows = frame.Rows[usageDocument]{
+	Headings: []string{"CLASS", "USED"},
+	Cells:    func(d usageDocument) []string { return []string{d.Class, fmt.Sprint(d.Used)} },
+}
+
 func usageShowCommand(f *frame.Frame) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "show PROVIDER",
@@ -57,7 +62,7 @@ The JSON is a list with the members resource_class and used.`,
 		for _, class := range sortedKeys(used) {
 			documents = append(documents, usageDocument{class, used[class]})
 		}
-		return frame.PrintAs(f.Stdout, *format, documents, append([][]string{{"CLASS", "USED"}}, resourceRows(used)...))
+		return usageRows.Print(f.Stdout, *format, documents)
 	})
 	return command
 }

@@ -78,6 +78,31 @@ func PrintAs(out io.Writer, format string, value any, table [][]string) error {
 	return err
 }
 
+// Rows are a table of values: its headings, and the cells of a value.
+type Rows[T any] struct {
+	Headings []string
+	Cells    func(T) []string
+}
+
+// Table returns a row for each value below the headings.
+func (r Rows[T]) Table(values ...T) [][]string {
+	table := [][]string{r.Headings}
+	for _, value := range values {
+		table = append(table, r.Cells(value))
+	}
+	return table
+}
+
+// Print writes a list of values as PrintAs does.
+func (r Rows[T]) Print(out io.Writer, format string, values []T) error {
+	return PrintAs(out, format, values, r.Table(values...))
+}
+
+// PrintOne writes one value as PrintAs does.
+func (r Rows[T]) PrintOne(out io.Writer, format string, value T) error {
+	return PrintAs(out, format, value, r.Table(value))
+}
+
 // LayOut formats a table with columns two blanks apart and numeric columns aligned right. It
 // escapes control characters, because cells may come from the network.
 func LayOut(table [][]string) string {
