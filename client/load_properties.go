@@ -24,17 +24,22 @@ func (c *Client) refreshStale(ctx context.Context, id uuid.UUID) error {
 	if !c.stale(id) {
 		return nil
 	}
-	if err := c.readProperties(ctx, id); err != nil {
+	read, err := c.ProviderProperties(ctx, id, false)
+	if err != nil {
+		return err
+	}
+	if err := c.cache.know(id, read.Node, *read.Generation); err != nil {
 		return err
 	}
 	c.cache.loaded[id] = c.now()
 	return nil
 }
 
-// readProperties reads inventories, aggregates and traits of a provider in three requests, or more if another client
-// writes meanwhile.
-func (c *Client) readProperties(ctx context.Context, id uuid.UUID) error {
-	var read Node
+// ProviderProperties returns the inventories, traits and aggregates of a provider, and its usages if wanted, from a service
+// that may not have TreeShow. It sends a request for each, and more if another client writes meanwhile, until all are of one
+// generation. After three of each it returns the oldest generation, so that the server rejects a write over unread changes.
+// The error of a provider that does not exist is an ErrNotFound.
+func (c *Client) ProviderProperties(ctx context.Context, id uuid.UUID, usages bool) (read ShownProvider, err error) {
 	reads := []func() (int64, error){
 		func() (generation int64, err error) {
 			read.Inventories, generation, err = c.InventoryList(ctx, id)
@@ -49,21 +54,27 @@ func (c *Client) readProperties(ctx context.Context, id uuid.UUID) error {
 			return generation, err
 		},
 	}
+	if usages {
+		reads = append(reads, func() (generation int64, err error) {
+			read.Usages, generation, err = c.ProviderUsageList(ctx, id)
+			return generation, err
+		})
+	}
 	seen := make([]int64, len(reads))
 	for turn := range maxPropertyReads * len(reads) {
 		i := turn % len(reads)
 		if turn >= len(reads) && seen[i] == slices.Max(seen) {
 			continue
 		}
-		var err error
 		if seen[i], err = reads[i](); errors.Is(err, ErrNotFound) {
-			return fmt.Errorf("provider %s: %w: %w", id, errVanished, err)
+			return read, fmt.Errorf("provider %s: %w: %w", id, errVanished, err)
 		} else if err != nil {
-			return err
+			return read, err
 		}
 	}
 	// All are equal, or the server rejects writes with the smallest.
-	return c.cache.know(id, read, slices.Min(seen))
+	read.UUID, read.Generation = id, new(slices.Min(seen))
+	return read, nil
 }
 
 // know stores all properties of a provider in the cache.

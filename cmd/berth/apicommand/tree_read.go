@@ -23,8 +23,6 @@ const (
 	MaxConcurrentReads = 8
 	// maxReadAhead is the maximum number of trees that are read while an earlier one is printed.
 	maxReadAhead = 4
-	// maxReadAttempts is the number of attempts to read a provider without a concurrent write.
-	maxReadAttempts = 3
 	// maxAggregatesPerQuery is the maximum number of aggregates in one request, because servers limit
 	// the length of URLs.
 	maxAggregatesPerQuery = 50
@@ -216,53 +214,20 @@ func (r *TreeReader) Tree(ctx context.Context, members []api.Provider) (draw.For
 	return tree, nil
 }
 
-// provider reads the properties of a provider, and repeats this if another client has written to it
-// between two requests. After maxReadAttempts it returns the last, inconsistent properties. It
-// returns nil for a deleted provider.
+// provider reads the properties of a provider. It returns nil for a deleted provider.
 func (r *TreeReader) provider(ctx context.Context, member api.Provider) (*client.Node, client.Resources, error) {
-	var node *client.Node
-	var usages client.Resources
-	for range maxReadAttempts {
-		var isConsistent bool
-		var err error
-		node, usages, isConsistent, err = r.properties(ctx, member)
-		switch {
-		case errors.Is(err, client.ErrNotFound):
-			return nil, nil, nil
-		case err != nil:
-			return nil, nil, fmt.Errorf("provider %s: %w", member.UUID, err)
-		case isConsistent:
-			return node, usages, nil
-		}
+	read, err := r.Service.ProviderProperties(ctx, member.UUID, r.Usages)
+	switch {
+	case errors.Is(err, client.ErrNotFound):
+		return nil, nil, nil
+	case err != nil:
+		return nil, nil, fmt.Errorf("provider %s: %w", member.UUID, err)
 	}
-	return node, usages, nil
-}
-
-// properties reads the properties of a provider once; isConsistent reports whether all responses have
-// the same generation.
-func (r *TreeReader) properties(ctx context.Context, member api.Provider) (node *client.Node, usages client.Resources, isConsistent bool, err error) {
-	node = &client.Node{UUID: member.UUID, Name: member.Name}
+	read.Name = member.Name
 	if parent := member.ParentProviderUUID; parent != nil {
-		node.Parent = *parent
+		read.Parent = *parent
 	}
-	var inventory, traits, aggregates, used int64
-	if node.Inventories, inventory, err = r.Service.InventoryList(ctx, member.UUID); err != nil {
-		return nil, nil, false, err
-	}
-	if node.Traits, traits, err = r.Service.ProviderTraitList(ctx, member.UUID); err != nil {
-		return nil, nil, false, err
-	}
-	if node.Aggregates, aggregates, err = r.Service.ProviderAggregateList(ctx, member.UUID); err != nil {
-		return nil, nil, false, err
-	}
-	used = inventory
-	if r.Usages {
-		if usages, used, err = r.Service.ProviderUsageList(ctx, member.UUID); err != nil {
-			return nil, nil, false, err
-		}
-	}
-	node.Generation = new(used)
-	return node, usages, inventory == traits && traits == aggregates && aggregates == used, nil
+	return &read.Node, read.Usages, nil
 }
 
 // shown reads the members of a tree with one request. ok is false if the service does not have that request.
