@@ -108,6 +108,12 @@ func (q CandidateQuery) params() ([]param, error) {
 	return all, nil
 }
 
+// withoutLimits returns the query for all candidates.
+func (q CandidateQuery) withoutLimits() CandidateQuery {
+	q.Limit, q.LimitPerTree = 0, 0
+	return q
+}
+
 // groups returns the group without a suffix, which may be empty, and the others.
 func (q CandidateQuery) groups() ([]GroupQuery, error) {
 	all := []GroupQuery{{"", q.Resources, q.InTree, q.Required, q.MemberOf}}

@@ -44,8 +44,7 @@ func (q CapacityFitQuery) MarshalJSON() ([]byte, error) {
 		Apart    string `json:"apart,omitempty"`
 		Together string `json:"together,omitempty"`
 	}
-	query := q.Query
-	query.Limit, query.LimitPerTree = 0, 0
+	query := q.Query.withoutLimits()
 	result := struct {
 		Query    json.RawMessage  `json:"query"`
 		Count    int              `json:"count,omitempty"`

@@ -49,7 +49,7 @@ const (
 type ClaimSearch struct {
 	// Consumers are 1 to 100. Each gets all resources of the query; all succeed or none.
 	Consumers []ClaimConsumer
-	// Queries are alternatives, the preferred one first. The service ignores Limit and LimitPerTree. The order of a query
+	// Queries are alternatives, the preferred one first. The service ignores their limits. The order of a query
 	// without Order is random.
 	Queries []CandidateQuery
 	// Candidates are tried in their order. They are for one consumer.
@@ -79,8 +79,7 @@ func (s ClaimSearch) MarshalJSON() ([]byte, error) {
 		Relation   *relation           `json:"relation,omitempty"`
 	}{Consumers: s.Consumers, Candidates: s.Candidates, Existing: s.Existing, HandOverTo: s.HandOverTo}
 	for i, query := range s.Queries {
-		query.Limit, query.LimitPerTree = 0, 0
-		body := query.body("")
+		body := query.withoutLimits().body("")
 		if body == nil {
 			return nil, fmt.Errorf("queries[%d]: invalid suffixes or resources", i)
 		}

@@ -66,8 +66,8 @@ func (c *Client) CandidateExplain(ctx context.Context, query CandidateQuery, whe
 		return answer, err
 	}
 	params = append(params, param{"explain", string(when)})
-	if len(query.NotInTree) > 0 {
-		ctx = withAtLeast(ctx, berth13)
+	if version := fieldVersion(query.needsExtensions()); version != berth11 {
+		ctx = withAtLeast(ctx, version)
 	}
 	if body := query.body(when); body != nil && isTooLong(address, encode(params)) {
 		return answer, c.do(ctx, &answer, request{method: http.MethodPost, path: "allocation_candidates", body: body, needs: berth12})

@@ -49,7 +49,10 @@ var (
 )
 
 // IsSingle reports whether a query has one value of a parameter at most; a parameter of a group is given without suffix.
-func IsSingle(name string) bool { return defined(name).IsSingle() }
+func IsSingle(name string) bool {
+	d := defined(name)
+	return d != nil && d.IsSingle()
+}
 
 var (
 	groupPattern  = regexp.MustCompile(`^(` + strings.Join(GroupLists, "|") + `)([a-zA-Z0-9_-]{0,64})$`)

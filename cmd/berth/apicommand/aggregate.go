@@ -2,20 +2,18 @@ package apicommand
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"github.com/berthd/berth/client"
-	"github.com/berthd/berth/cmd/berth/connect"
 	"github.com/berthd/berth/cmd/berth/frame"
 	api "github.com/berthd/berth/gen/client"
 )
 
 func aggregateCommand(f *frame.Frame) *cobra.Command {
-	command := frame.Family(&cobra.Command{
+	return frame.Family(&cobra.Command{
 		Use:   "aggregate",
 		Short: "List aggregates, add them to a provider and remove them",
 		Long: `List all aggregates, and list, add and remove the aggregates of a provider. An aggregate
@@ -37,8 +35,6 @@ have names without a file.`,
 		list: (*client.Client).ProviderAggregateList, replace: (*client.Client).ProviderAggregateReplace,
 		all: &allAggregates,
 	}.commands(f)...)
-	connect.Flags(f, command)
-	return command
 }
 
 // allAggregates lists the aggregates of all providers.
@@ -66,13 +62,8 @@ var aggregateRows = frame.Rows[api.ListedAggregate]{
 // listAggregates prints all aggregates.
 func listAggregates(ctx context.Context, f *frame.Frame, service *client.Client, format string) error {
 	listed, _, err := firstOf(service.Aggregates(ctx, client.AggregateQuery{PageSize: maxPage}), 0)
-	switch {
-	case errors.Is(err, client.ErrExtensions):
-		return fmt.Errorf("the service lists only the aggregates of a PROVIDER, because it does not have berth %s: %w", readingVersion, err)
-	case errors.Is(err, client.ErrForbidden):
-		return fmt.Errorf("policy does not permit the list of all aggregates to this user; the rule is berth:aggregates:list: %w", err)
-	case err != nil:
-		return err
+	if err != nil {
+		return readError(err, "lists only the aggregates of a PROVIDER", readingVersion, "the list of all aggregates to this user; the rule is berth:aggregates:list")
 	}
 	if err := aggregateRows.Print(f.Stdout, format, listed); err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 )
 
 func allocationCommand(f *frame.Frame) *cobra.Command {
-	command := frame.Family(&cobra.Command{
+	return frame.Family(&cobra.Command{
 		Use:   "allocation",
 		Short: "Show, set, move and delete allocations",
 		Long: `Show, set, move and delete the allocations of consumers, such as servers or volumes.
@@ -25,8 +25,6 @@ CONSUMER is a UUID, PROVIDER a name or a UUID. 'berth claim' selects the provide
   berth allocation delete 5f0d2a1e-0001-4000-8000-000000000001`,
 	}, allocationShowCommand(f), allocationSetCommand(f), allocationUnsetCommand(f), allocationDeleteCommand(f),
 		allocationMoveCommand(f), allocationClaimCommand(f))
-	connect.Flags(f, command)
-	return command
 }
 
 // parseConsumer parses the UUID of a consumer.

@@ -27,13 +27,13 @@ func TestCLI_AmountsWithColonOrEquals_AreEqual(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"VCPU=4", "VCPU:4", "VCPU:total=4"} {
-		edit, err := parseInventoryEdit(text)
-		if err != nil || edit.class != "VCPU" || edit.field != "total" {
-			t.Fatalf("parseInventoryEdit(%q) = %+v, %v, want the total of VCPU", text, edit, err)
+		edits, err := parseInventoryEdits([]string{text})
+		if err != nil || len(edits) != 1 {
+			t.Fatalf("parseInventoryEdits(%q) = %v, %v, want the total of VCPU", text, edits, err)
 		}
 		var record client.InventoryRecord
-		if edit.set(&record); record.Total != 4 {
-			t.Errorf("parseInventoryEdit(%q) sets the total %d, want 4", text, record.Total)
+		if edits["VCPU"].set(&record); record.Total != 4 {
+			t.Errorf("parseInventoryEdits(%q) sets the total %d, want 4", text, record.Total)
 		}
 	}
 	for _, text := range []string{"VCPU", "VCPU:", "VCPU:reserved", ":4", "=4", "VCPU:4=5"} {

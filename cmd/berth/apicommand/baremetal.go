@@ -23,7 +23,7 @@ import (
 )
 
 func baremetalCommand(f *frame.Frame) *cobra.Command {
-	command := frame.Family(&cobra.Command{
+	return frame.Family(&cobra.Command{
 		Use:   "baremetal",
 		Short: "Manage bare metal nodes and node allocations",
 		Long: `Manage bare metal nodes, and node allocations, which request a node by resource class
@@ -36,8 +36,6 @@ The commands require a server of Berth, or of ironic with API version 1.82.`,
   berth baremetal allocation create --name web --resource-class gold --wait`,
 		Annotations: map[string]string{connect.ServiceTypeKey: "baremetal"},
 	}, bmAllocationCommand(f), bmNodeCommand(f), bmPortCommand(f), bmDriverCommand(f), bmConductorCommand(f))
-	connect.Flags(f, command)
-	return command
 }
 
 // withBaremetalClient is connect.WithClient for commands of the Bare Metal API.
@@ -218,14 +216,14 @@ func completeBaremetal(list lister[string]) completer {
 }
 
 // nodeNames lists the names of the nodes that have one.
-var nodeNames = sorted(namesOf(allNodes, func(node baremetal.Node) string { return optionalText(node.Name) }))
+var nodeNames = sorted(namesOf(allNodes, func(node baremetal.Node) string { return valueOr(node.Name, "") }))
 
 // Completers of the names of what exists. completeNodeClasses completes the resource classes of nodes.
 var (
 	completeNodes           = completeBaremetal(nodeNames)
-	completeNodeClasses     = completeBaremetal(sorted(namesOf(allNodes, func(node baremetal.Node) string { return optionalText(node.ResourceClass) })))
+	completeNodeClasses     = completeBaremetal(sorted(namesOf(allNodes, func(node baremetal.Node) string { return valueOr(node.ResourceClass, "") })))
 	completeNodeAllocations = completeBaremetal(sorted(namesOf(allNodeAllocations, func(allocation baremetal.Allocation) string {
-		return cmp.Or(optionalText(allocation.Name), allocation.UUID.String())
+		return cmp.Or(valueOr(allocation.Name, ""), allocation.UUID.String())
 	})))
 	completeDrivers    = completeBaremetal(namesOf((*baremetal.Client).DriverList, func(driver baremetal.Driver) string { return driver.Name }))
 	completeConductors = completeBaremetal(namesOf((*baremetal.Client).ConductorList, func(conductor baremetal.Conductor) string { return conductor.Hostname }))

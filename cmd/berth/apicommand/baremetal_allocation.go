@@ -165,7 +165,7 @@ func waitForAllocation(ctx context.Context, f *frame.Frame, service *baremetal.C
 	})
 	var ended *baremetal.StateError
 	if errors.As(err, &ended) && ended.Reason != "" {
-		return found, fmt.Errorf("%s; %s", strings.TrimSuffix(ended.Reason, "."), retryOrDelete(cmp.Or(optionalText(found.Name), id))) // the reason names the node allocation
+		return found, fmt.Errorf("%s; %s", strings.TrimSuffix(ended.Reason, "."), retryOrDelete(cmp.Or(valueOr(found.Name, ""), id))) // the reason names the node allocation
 	}
 	return found, err
 }
@@ -284,25 +284,6 @@ allocation as 'berth baremetal allocation show' does.`,
 		return changes, nil
 	})
 	return command
-}
-
-// changeAllocation returns the function of the commands set and unset: it reads the changes from the
-// flags and applies them.
-func changeAllocation(f *frame.Frame, format *string, remedy string, read func() ([]baremetal.Change, error)) func(*cobra.Command, []string) error {
-	return withBaremetalClient(f, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
-		changes, err := read()
-		if err != nil {
-			return err
-		}
-		if len(changes) == 0 {
-			return frame.WrongArgument("allocation", arguments[0], "has no changes", remedy)
-		}
-		changed, err := service.NodeAllocationUpdate(ctx, arguments[0], changes...)
-		if err != nil {
-			return err
-		}
-		return printAllocations(ctx, f, service, *format, changed, changed)
-	})
 }
 
 func bmAllocationDeleteCommand(f *frame.Frame) *cobra.Command {

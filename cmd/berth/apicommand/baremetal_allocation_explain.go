@@ -2,8 +2,6 @@ package apicommand
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -39,52 +37,50 @@ response of the server.`,
 		if frame.IsDocument(*format) {
 			return frame.PrintAs(f.Stdout, *format, found, nil)
 		}
-		_, err = io.WriteString(f.Stdout, nodeExplanationText(&found))
-		return err
+		return nodeExplanationText(&found).print(f.Stdout)
 	})
 	return command
 }
 
 // nodeExplanationText returns an explanation as lines of at most 80 columns where names permit it.
-func nodeExplanationText(of *baremetal.Explanation) string {
-	lines := []string{"Nothing fits: " + of.Reason}
-	if of.Reason == "fits" {
-		lines[0] = "Fits."
+func nodeExplanationText(of *baremetal.Explanation) *explanationText {
+	text := &explanationText{width: explanationWidth}
+	if of.Reason == fitsReason {
+		text.addf("Fits.")
+	} else {
+		text.addf("Nothing fits: %s", of.Reason)
 	}
-	lines = append(lines, folded(of.Summary, 80)...)
+	text.wrap("", of.Summary)
 	if of.Incomplete {
-		lines = append(lines, "The explanation is incomplete: the service had no time for the rest.")
+		text.addf("The explanation is incomplete: the service had no time for the rest.")
 	}
 	if len(of.Funnel) > 0 {
-		lines = append(lines, "", "NODES")
+		text.section("NODES")
 	}
 	for _, stage := range of.Funnel {
-		lines = append(lines, fmt.Sprintf("%8d  %s", stage.Nodes, nodeStageText(stage.Stage, stage.Value)))
+		text.addf("%8d  %s", stage.Nodes, nodeStageText(stage.Stage, stage.Value))
 		if stage.Nodes == 0 {
 			break
 		}
 	}
-	lines = append(lines, nearestNodesText(of.Nearest)...)
+	text.nearestNodes(of.Nearest)
 	if len(of.Relaxations) > 0 {
-		lines = append(lines, "", "WOULD FIT")
+		text.section("WOULD FIT")
 	}
 	for _, relaxation := range of.Relaxations {
 		how := "without"
 		if relaxation.Change == "replace" {
 			how = "with"
 		}
-		lines = append(lines, fmt.Sprintf("%8d  %s %s", relaxation.Nodes, how, relaxation.Value))
+		text.addf("%8d  %s %s", relaxation.Nodes, how, relaxation.Value)
 	}
-	for i, line := range lines {
-		lines[i] = terminal.Safe(line) + "\n"
-	}
-	return strings.Join(lines, "")
+	return text
 }
 
-// nearestNodesText returns the section of the nodes that fail the fewest conditions.
-func nearestNodesText(nearest []baremetal.NearNode) (lines []string) {
+// nearestNodes adds the nodes that fail the fewest conditions.
+func (e *explanationText) nearestNodes(nearest []baremetal.NearNode) {
 	if len(nearest) > 0 {
-		lines = append(lines, "", "NEAREST")
+		e.section("NEAREST")
 	}
 	widest := 0
 	for _, near := range nearest {
@@ -95,16 +91,8 @@ func nearestNodesText(nearest []baremetal.NearNode) (lines []string) {
 		for _, item := range near.Missing {
 			missing = append(missing, nodeMissingText(item))
 		}
-		name := nodeLabel(near.Node)
-		begin := "  " + name + strings.Repeat(" ", widest-terminal.Cells(name)+2)
-		for i, line := range folded(strings.Join(missing, ", "), max(80-widest-4, 30)) {
-			if i > 0 {
-				begin = strings.Repeat(" ", widest+4)
-			}
-			lines = append(lines, begin+line)
-		}
+		e.wrap("  "+pad(nodeLabel(near.Node), widest+2), strings.Join(missing, ", "))
 	}
-	return lines
 }
 
 func nodeLabel(node baremetal.NodeName) string {
@@ -172,16 +160,4 @@ func traitElementText(element string) string {
 		return "one of " + strings.ReplaceAll(list, ",", ", ")
 	}
 	return element
-}
-
-// folded splits a text into lines of at most so many columns, unless a word is longer.
-func folded(text string, width int) (lines []string) {
-	line := ""
-	for word := range strings.FieldsSeq(text) {
-		if line != "" && terminal.Cells(line)+1+terminal.Cells(word) > width {
-			lines, line = append(lines, line), ""
-		}
-		line = strings.TrimPrefix(line+" "+word, " ")
-	}
-	return append(lines, line)
 }

@@ -1,6 +1,7 @@
 package apicommand
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -72,8 +73,9 @@ WOULD FIT
 `},
 		"fits": {baremetal.Explanation{Reason: "fits", Summary: "2 nodes fit."}, "Fits.\n2 nodes fit.\n"},
 	} {
-		if got := nodeExplanationText(&test.of); got != test.want {
-			t.Errorf("%s:\n%s\nwant:\n%s", name, got, test.want)
+		var got strings.Builder
+		if err := nodeExplanationText(&test.of).print(&got); err != nil || got.String() != test.want {
+			t.Errorf("%s: %v\n%s\nwant:\n%s", name, err, got.String(), test.want)
 		}
 	}
 }

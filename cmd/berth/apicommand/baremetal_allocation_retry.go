@@ -58,17 +58,9 @@ func sameAllocation(of baremetal.Allocation) baremetal.NewAllocation {
 		candidates = append(candidates, id.String())
 	}
 	return baremetal.NewAllocation{
-		UUID: &of.UUID, Name: optionalText(of.Name), ResourceClass: optionalText(of.ResourceClass), Traits: of.Traits,
-		CandidateNodes: candidates, Owner: optionalText(of.Owner), Extra: of.Extra,
+		UUID: &of.UUID, Name: valueOr(of.Name, ""), ResourceClass: valueOr(of.ResourceClass, ""), Traits: of.Traits,
+		CandidateNodes: candidates, Owner: valueOr(of.Owner, ""), Extra: of.Extra,
 	}
-}
-
-// optionalText returns a text, or "" for nil.
-func optionalText(text *string) string {
-	if text == nil {
-		return ""
-	}
-	return *text
 }
 
 // createAllocation creates a node allocation and finishes it.
@@ -108,7 +100,7 @@ func withFailedNamesake(ctx context.Context, service *baremetal.Client, request 
 	if unread != nil || other.State != baremetal.Failed {
 		return err
 	}
-	return fmt.Errorf("node allocation %s exists and has failed: %s; %s", ident, strings.TrimSuffix(optionalText(other.LastError), "."), retryOrDelete(ident))
+	return fmt.Errorf("node allocation %s exists and has failed: %s; %s", ident, strings.TrimSuffix(valueOr(other.LastError, ""), "."), retryOrDelete(ident))
 }
 
 // retryOrDelete is the remedy for a failed node allocation, which keeps its name.

@@ -111,21 +111,22 @@ func yesWithReason(value bool, reason *string) string {
 	return yesNo(value)
 }
 
-// nodeFlags holds the flags that the commands create and set share.
+// nodeFlags holds the flags that the commands create and set share. The members that flags have as texts are empty in NewNode.
 type nodeFlags struct {
-	name, driver, class, owner, lessee, description, group, instance string
-	properties, driverInfo, extra                                    *[]string
+	baremetal.NewNode
+	instance                      string
+	properties, driverInfo, extra *[]string
 }
 
 func (n *nodeFlags) add(f *frame.Frame, c *cobra.Command) {
 	flags := c.Flags()
-	flags.StringVar(&n.name, "name", "", "`name` of the node")
-	flags.StringVar(&n.driver, "driver", "", "`driver` of the node")
-	flags.StringVar(&n.class, "resource-class", "", "resource `class` of the node")
-	flags.StringVar(&n.owner, "owner", "", "owner `project` of the node")
-	flags.StringVar(&n.lessee, "lessee", "", "lessee `project` of the node")
-	flags.StringVar(&n.description, "description", "", "`description` of the node")
-	flags.StringVar(&n.group, "conductor-group", "", "conductor `group` of the node")
+	flags.StringVar(&n.Name, "name", "", "`name` of the node")
+	flags.StringVar(&n.Driver, "driver", "", "`driver` of the node")
+	flags.StringVar(&n.ResourceClass, "resource-class", "", "resource `class` of the node")
+	flags.StringVar(&n.Owner, "owner", "", "owner `project` of the node")
+	flags.StringVar(&n.Lessee, "lessee", "", "lessee `project` of the node")
+	flags.StringVar(&n.Description, "description", "", "`description` of the node")
+	flags.StringVar(&n.ConductorGroup, "conductor-group", "", "conductor `group` of the node")
 	flags.StringVar(&n.instance, "instance-uuid", "", "`UUID` of the instance on the node")
 	n.properties = pairsFlag(c, "property", "property `KEY=VALUE`")
 	n.driverInfo = pairsFlag(c, "driver-info", "driver info `KEY=VALUE`")
@@ -164,11 +165,9 @@ node show' does. The next steps are manage and provide.`,
 }
 
 func (f *nodeFlags) newNode(id string) (node baremetal.NewNode, err error) {
-	if f.driver == "" {
+	if node = f.NewNode; node.Driver == "" {
 		return node, frame.WrongFlag("driver", "", "is empty", "see 'berth baremetal driver list'")
 	}
-	node = baremetal.NewNode{Name: f.name, Driver: f.driver, ResourceClass: f.class, Owner: f.owner, Lessee: f.lessee,
-		Description: f.description, ConductorGroup: f.group}
 	if node.UUID, err = uuidFlag("uuid", id); err != nil {
 		return node, err
 	}

@@ -48,8 +48,8 @@ baremetal node trait' changes the traits.`,
 func (f *nodeFlags) changes() ([]baremetal.Change, error) {
 	var changes []baremetal.Change
 	for _, member := range []struct{ name, value string }{
-		{"name", f.name}, {"driver", f.driver}, {"resource_class", f.class}, {"owner", f.owner}, {"lessee", f.lessee},
-		{"description", f.description}, {"conductor_group", f.group}, {"instance_uuid", f.instance},
+		{"name", f.Name}, {"driver", f.Driver}, {"resource_class", f.ResourceClass}, {"owner", f.Owner}, {"lessee", f.Lessee},
+		{"description", f.Description}, {"conductor_group", f.ConductorGroup}, {"instance_uuid", f.instance},
 	} {
 		if member.value != "" {
 			changes = append(changes, baremetal.Set(member.value, member.name))
@@ -120,21 +120,35 @@ baremetal node show' does.`,
 	return command
 }
 
-// changeNode returns the function of the commands set and unset: it reads the changes from the flags
-// and applies them.
-func changeNode(f *frame.Frame, format *string, remedy string, read func() ([]baremetal.Change, error)) func(*cobra.Command, []string) error {
+// changing returns the function of the commands set and unset: it reads the changes from the flags, sends them, and prints the
+// result.
+func changing[T any](f *frame.Frame, noun, remedy string, read func() ([]baremetal.Change, error),
+	update func(*baremetal.Client, context.Context, string, ...baremetal.Change) (T, error), print func(context.Context, *baremetal.Client, T) error,
+) func(*cobra.Command, []string) error {
 	return withBaremetalClient(f, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
 		changes, err := read()
 		if err != nil {
 			return err
 		}
 		if len(changes) == 0 {
-			return frame.WrongArgument("node", arguments[0], "has no changes", remedy)
+			return frame.WrongArgument(noun, arguments[0], "has no changes", remedy)
 		}
-		changed, err := service.NodeUpdate(ctx, arguments[0], changes...)
+		changed, err := update(service, ctx, arguments[0], changes...)
 		if err != nil {
 			return unknownNode(ctx, service, arguments[0], err)
 		}
+		return print(ctx, service, changed)
+	})
+}
+
+func changeNode(f *frame.Frame, format *string, remedy string, read func() ([]baremetal.Change, error)) func(*cobra.Command, []string) error {
+	return changing(f, "node", remedy, read, (*baremetal.Client).NodeUpdate, func(_ context.Context, _ *baremetal.Client, changed baremetal.Node) error {
 		return printNode(f.Stdout, *format, changed)
+	})
+}
+
+func changeAllocation(f *frame.Frame, format *string, remedy string, read func() ([]baremetal.Change, error)) func(*cobra.Command, []string) error {
+	return changing(f, "allocation", remedy, read, (*baremetal.Client).NodeAllocationUpdate, func(ctx context.Context, service *baremetal.Client, changed baremetal.Allocation) error {
+		return printAllocations(ctx, f, service, *format, changed, changed)
 	})
 }

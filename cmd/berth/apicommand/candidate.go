@@ -16,7 +16,7 @@ import (
 )
 
 func candidateCommand(f *frame.Frame) *cobra.Command {
-	command := frame.Family(&cobra.Command{
+	return frame.Family(&cobra.Command{
 		Use:     "candidate",
 		Aliases: []string{"allocation-candidate"},
 		Short:   "Query allocation candidates",
@@ -24,8 +24,6 @@ func candidateCommand(f *frame.Frame) *cobra.Command {
 candidate.`,
 		Example: `  berth candidate list --resources VCPU=2,MEMORY_MB=512 --required HW_CPU_X86_AVX2`,
 	}, candidateListCommand(f))
-	connect.Flags(f, command)
-	return command
 }
 
 // candidateDocument is the JSON document of one candidate. Scripts depend on the names of its members.
@@ -93,14 +91,19 @@ func candidateTable(documents []candidateDocument) [][]string {
 	table := [][]string{{"CANDIDATE", "PROVIDER", "CLASS", "AMOUNT", "USED", "CAPACITY", "GROUPS"}}
 	for i, candidate := range documents {
 		for _, allocation := range candidate.Allocations {
-			suffixes := slices.DeleteFunc(slices.Clone(allocation.Groups), func(suffix string) bool { return suffix == "" })
 			table = append(table, []string{
 				fmt.Sprint(i + 1), allocation.Name, allocation.Class, fmt.Sprint(allocation.Amount), fmt.Sprint(allocation.Used),
-				fmt.Sprint(allocation.Capacity), frame.OrDash(strings.Join(suffixes, ", ")),
+				fmt.Sprint(allocation.Capacity), suffixText(allocation.Groups),
 			})
 		}
 	}
 	return table
+}
+
+// suffixText returns the suffixes of request groups, as a cell of a table.
+func suffixText(suffixes []string) string {
+	named := slices.DeleteFunc(slices.Clone(suffixes), func(suffix string) bool { return suffix == "" })
+	return frame.OrDash(strings.Join(named, ", "))
 }
 
 // candidates queries allocation candidates and the names of their providers.

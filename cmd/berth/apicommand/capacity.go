@@ -3,7 +3,6 @@ package apicommand
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 
@@ -54,7 +53,6 @@ Exit codes: 0 succeeded, 1 failed, 2 a flag or a name in it is invalid.`,
 	flags := &capacityFlags{format: frame.ReportFlag(command)}
 	flags.add(f, command)
 	command.AddCommand(capacityFitsCommand(f))
-	connect.Flags(f, command)
 	command.RunE = connect.WithClient(f, func(ctx context.Context, service *client.Client, _ []string) error {
 		return showCapacity(ctx, f, service, flags)
 	})
@@ -142,14 +140,5 @@ func showCapacity(ctx context.Context, f *frame.Frame, service *client.Client, f
 
 // capacityError returns the error of a request for capacities.
 func capacityError(err error) error {
-	var failed *client.Error
-	switch {
-	case errors.Is(err, client.ErrExtensions):
-		return fmt.Errorf("the service shows no capacities, because it does not have berth 1.4: %w", err)
-	case errors.Is(err, client.ErrForbidden):
-		return fmt.Errorf("policy does not permit capacities to this user; the rule is berth:capacity:show: %w", err)
-	case errors.As(err, &failed) && failed.Status == 400:
-		return invalidQuery(failed)
-	}
-	return err
+	return readError(err, "shows no capacities", readingVersion, "capacities to this user; the rule is berth:capacity:show")
 }

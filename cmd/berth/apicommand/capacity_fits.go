@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -112,7 +111,8 @@ func parseLike(ctx context.Context, service *client.Client, text string) (change
 		return change, frame.WrongFlag("like", text, "is not a provider and a number from 1 to 10000", "write PROVIDER:NUMBER such as compute-17:20")
 	}
 	change.Count = count
-	change.Like, err = treeIDOf(ctx, service, text[:at])
+	provider, err := FindProvider(ctx, service, text[:at])
+	change.Like = &provider.UUID
 	return change, err
 }
 
@@ -136,9 +136,11 @@ func parseChange(ctx context.Context, service *client.Client, text string) (chan
 			change.Reserved = new(int64)
 			*change.Reserved, failed = strconv.ParseInt(value, 10, 32)
 		case "in-tree":
-			if change.InTree, err = treeIDOf(ctx, service, value); err != nil {
+			provider, err := FindProvider(ctx, service, value)
+			if err != nil {
 				return change, err
 			}
+			change.InTree = &provider.UUID
 		case "member-of":
 			var id uuid.UUID
 			id, failed = uuid.Parse(value)
@@ -159,16 +161,6 @@ func parseChange(ctx context.Context, service *client.Client, text string) (chan
 	return change, nil
 }
 
-// treeIDOf returns the UUID of a provider.
-func treeIDOf(ctx context.Context, service *client.Client, reference string) (*uuid.UUID, error) {
-	text, err := treeOf(ctx, service, reference)
-	if err != nil {
-		return nil, err
-	}
-	id, err := uuid.Parse(text)
-	return &id, err
-}
-
 // showCapacityFits prints how many members fit.
 func showCapacityFits(ctx context.Context, f *frame.Frame, service *client.Client, flags *capacityFitsFlags) error {
 	asked, err := flags.question(ctx, service)
@@ -184,7 +176,7 @@ func showCapacityFits(ctx context.Context, f *frame.Frame, service *client.Clien
 	} else {
 		text := fitsSentence(&found) + "\n"
 		if found.Before == nil && found.Stopped == "all" {
-			text += "\n" + frame.LayOut(fitsTable(&found, fitClassesOf(&asked.Query), terminal.HasUnicode(frame.Environment(f.Environ))))
+			text += "\n" + frame.LayOut(fitsTable(&found, classesOf(&asked.Query), terminal.HasUnicode(frame.Environment(f.Environ))))
 		}
 		_, err = io.WriteString(f.Stdout, text)
 	}
@@ -192,17 +184,4 @@ func showCapacityFits(ctx context.Context, f *frame.Frame, service *client.Clien
 		return &frame.CodedError{Code: frame.ExitFailed}
 	}
 	return err
-}
-
-// fitClassesOf returns the resource classes of a query in its order.
-func fitClassesOf(query *client.CandidateQuery) (classes []string) {
-	for _, list := range append([]string{query.Resources}, groupResources(*query)...) {
-		for element := range strings.SplitSeq(list, ",") {
-			class, _, _ := strings.Cut(element, ":")
-			if class != "" && !slices.Contains(classes, class) {
-				classes = append(classes, class)
-			}
-		}
-	}
-	return classes
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -40,20 +41,14 @@ resource_provider_uuid, resource_provider_name, resource_class, amount and group
 
 Exit codes: 0 claimed, 1 nothing fits or failed, 2 a flag is invalid.`
 
-func claimCommand(f *frame.Frame) *cobra.Command {
-	command := newClaimCommand(f)
-	connect.Flags(f, command)
-	return command
-}
-
 // allocationClaimCommand returns `berth allocation claim`, a hidden alias of `berth claim`.
 func allocationClaimCommand(f *frame.Frame) *cobra.Command {
-	command := newClaimCommand(f)
+	command := claimCommand(f)
 	command.Hidden = true
 	return command
 }
 
-func newClaimCommand(f *frame.Frame) *cobra.Command {
+func claimCommand(f *frame.Frame) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "claim [CONSUMER]...",
 		Short: "Find a place for consumers and claim it",
@@ -121,7 +116,7 @@ func newClaimCall(ctx context.Context, f *frame.Frame, service *client.Client, f
 			return nil, err
 		}
 		call.queries = append(call.queries, query)
-		call.classes = append(call.classes, classesOf(query)...)
+		call.classes = append(call.classes, classesOf(&query)...)
 	}
 	return call, nil
 }
@@ -166,19 +161,25 @@ func (c *claimCall) checkMissing(ctx context.Context) error {
 }
 
 // classesOf returns the resource classes of a query in the order of the flags.
-func classesOf(query client.CandidateQuery) []string {
-	var classes []string
+func classesOf(query *client.CandidateQuery) (classes []string) {
+	for _, list := range resourceLists(query) {
+		for part := range strings.SplitSeq(list, ",") {
+			class, _, _ := strings.Cut(part, ":")
+			if class != "" && !slices.Contains(classes, class) {
+				classes = append(classes, class)
+			}
+		}
+	}
+	return classes
+}
+
+// resourceLists returns the amounts of a query: those of each group.
+func resourceLists(query *client.CandidateQuery) []string {
 	lists := []string{query.Resources}
 	for _, group := range query.Groups {
 		lists = append(lists, group.Resources)
 	}
-	for _, list := range lists {
-		for part := range strings.SplitSeq(list, ",") {
-			class, _, _ := strings.Cut(part, ":")
-			classes = append(classes, class)
-		}
-	}
-	return classes
+	return lists
 }
 
 // run claims in one request, or in two steps if the service does not have berth 1.3.
@@ -280,8 +281,7 @@ func (c *claimCall) covers(places *client.ClaimedPlaces) error {
 		return nil // the service claimed a candidate of the file
 	}
 	wanted := client.Resources{}
-	query := c.queries[*places.Query]
-	for _, list := range append([]string{query.Resources}, groupResources(query)...) {
+	for _, list := range resourceLists(&c.queries[*places.Query]) {
 		if list == "" {
 			continue
 		}
@@ -307,14 +307,6 @@ func (c *claimCall) covers(places *client.ClaimedPlaces) error {
 		}
 	}
 	return nil
-}
-
-func groupResources(query client.CandidateQuery) []string {
-	lists := make([]string, 0, len(query.Groups))
-	for _, group := range query.Groups {
-		lists = append(lists, group.Resources)
-	}
-	return lists
 }
 
 // failure returns the error of a claim. If nothing fits, it prints the reason on standard error.

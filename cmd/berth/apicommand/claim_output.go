@@ -126,7 +126,7 @@ func (c *claimCall) print(ctx context.Context, places *client.ClaimedPlaces) err
 			claim.Generation, c.placeText(document, claim)); err != nil {
 			return err
 		}
-		if err := frame.PrintAs(c.f.Stdout, *c.flags.format, nil, claim.table()); err != nil {
+		if err := claimRows.Print(c.f.Stdout, *c.flags.format, claim.Allocations); err != nil {
 			return err
 		}
 	}
@@ -167,15 +167,9 @@ func effortText(effort *api.ClaimEffort) string {
 	return fmt.Sprintf("at the %s of %d candidates", which, effort.Candidates)
 }
 
-// table returns the table of the allocations of one consumer.
-func (d *claimDocument) table() [][]string {
-	table := [][]string{{"PROVIDER", "UUID", "CLASS", "AMOUNT", "GROUPS"}}
-	for _, allocation := range d.Allocations {
-		suffixes := slices.DeleteFunc(slices.Clone(allocation.Groups), func(suffix string) bool { return suffix == "" })
-		table = append(table, []string{
-			allocation.Name, allocation.Provider.String(), allocation.Class, fmt.Sprint(allocation.Amount),
-			frame.OrDash(strings.Join(suffixes, ", ")),
-		})
-	}
-	return table
+var claimRows = frame.Rows[claimAllocation]{
+	Headings: []string{"PROVIDER", "UUID", "CLASS", "AMOUNT", "GROUPS"},
+	Cells: func(d claimAllocation) []string {
+		return []string{d.Name, d.Provider.String(), d.Class, fmt.Sprint(d.Amount), suffixText(d.Groups)}
+	},
 }

@@ -8,14 +8,19 @@ package apicommand
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/berthd/berth/cmd/berth/connect"
 	"github.com/berthd/berth/cmd/berth/frame"
 )
 
-// Commands returns the commands of both APIs. Tree returns the remaining command.
+// Commands returns the commands of both APIs, with the flags of the connection. Tree returns the remaining command.
 func Commands(f *frame.Frame) []*cobra.Command {
-	return []*cobra.Command{
+	commands := []*cobra.Command{
 		providerCommand(f), inventoryCommand(f), traitCommand(f), aggregateCommand(f),
 		classCommand(f), claimCommand(f), consumerCommand(f), allocationCommand(f), candidateCommand(f), explainCommand(f),
 		usageCommand(f), capacityCommand(f), baremetalCommand(f), demoCommand(f),
 	}
+	for _, command := range commands {
+		connect.Flags(f, command)
+	}
+	return commands
 }

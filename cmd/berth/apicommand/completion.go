@@ -165,7 +165,7 @@ func completeProviderNames(service *client.Client, ctx context.Context) ([]strin
 }
 
 func completeTraits(service *client.Client, ctx context.Context) ([]string, error) {
-	return allTraits(service, ctx)
+	return service.TraitList(ctx, client.TraitFilter{})
 }
 
 func completeClasses(service *client.Client, ctx context.Context) ([]string, error) {

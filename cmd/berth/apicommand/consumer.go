@@ -2,7 +2,6 @@ package apicommand
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -17,7 +16,7 @@ import (
 )
 
 func consumerCommand(f *frame.Frame) *cobra.Command {
-	command := frame.Family(&cobra.Command{
+	return frame.Family(&cobra.Command{
 		Use:   "consumer",
 		Short: "List and show consumers, such as instances and migrations",
 		Long: `List and show consumers, such as instances and migrations, and what they have. The
@@ -26,8 +25,6 @@ commands change nothing. They need a service with berth 1.4.`,
   berth consumer list --in-tree compute-1 --limit 0
   berth consumer show 1d5ecafe-0000-4000-8000-0000000000b1`,
 	}, consumerListCommand(f), consumerShowCommand(f))
-	connect.Flags(f, command)
-	return command
 }
 
 // consumerFlags are the flags of `berth consumer list`.
@@ -60,15 +57,10 @@ Exit codes: 0 succeeded, 1 failed, 2 a flag or an argument is invalid.`,
 	}
 	flags := &consumerFlags{format: frame.OutputFlag(command)}
 	flags.add(f, command)
-	run := connect.WithClient(f, func(ctx context.Context, service *client.Client, _ []string) error {
+	command.PreRunE = func(_ *cobra.Command, arguments []string) error { return flags.check(arguments, time.Now()) }
+	command.RunE = connect.WithClient(f, func(ctx context.Context, service *client.Client, _ []string) error {
 		return listConsumers(ctx, f, service, flags)
 	})
-	command.RunE = func(c *cobra.Command, arguments []string) error {
-		if err := flags.check(arguments, time.Now()); err != nil {
-			return err
-		}
-		return run(c, arguments)
-	}
 	return command
 }
 
@@ -254,17 +246,6 @@ func showConsumer(ctx context.Context, f *frame.Frame, service *client.Client, f
 
 // consumerError returns the error of a request for consumers, which policy permits with a rule.
 func consumerError(err error, rule string) error {
-	var failed *client.Error
-	isResponse := errors.As(err, &failed)
-	switch {
-	case errors.Is(err, client.ErrExtensions):
-		return fmt.Errorf("the service lists no consumers, because it does not have berth 1.4: %w", err)
-	case errors.Is(err, client.ErrForbidden):
-		return fmt.Errorf("policy does not permit this list of consumers to this user; the rules are %s and, where providers are named or shown, placement:allocations:list: %w", rule, err)
-	case isResponse && failed.Status == 404:
-		return errors.New(terminal.Safe(failed.Detail))
-	case isResponse && failed.Status == 400:
-		return invalidQuery(failed)
-	}
-	return err
+	return readError(notFoundText(err), "lists no consumers", readingVersion,
+		"this list of consumers to this user; the rules are "+rule+" and, where providers are named or shown, placement:allocations:list")
 }

@@ -38,7 +38,6 @@ queries_without_candidates; with --remove only trees.`,
   berth demo --remove`,
 		Args: cobra.NoArgs,
 	}
-	connect.Flags(f, command)
 	format := frame.ReportFlag(command)
 	flags := command.Flags()
 	hosts := flags.Int("hosts", demo.DefaultHosts, "`number` of hosts, from 12 to 5000")

@@ -58,7 +58,6 @@ query or a flag is invalid.`,
 	flags.add(command)
 	command.Args = flags.checkArguments
 	command.ValidArgsFunction = completing(f, completeExplanations, 1)
-	connect.Flags(f, command)
 	command.RunE = connect.WithClient(f, func(ctx context.Context, service *client.Client, arguments []string) error {
 		switch {
 		case flags.list:
@@ -228,20 +227,33 @@ func printExplained(ctx context.Context, f *frame.Frame, service *client.Client,
 
 // explanationError returns the error of a request for an explanation, which policy permits with a rule.
 func explanationError(err error, rule string) error {
-	var failed *client.Error
-	isResponse := errors.As(err, &failed)
 	var escape url.EscapeError
+	if errors.As(err, &escape) {
+		return &frame.CodedError{Code: frame.ExitUsage, Cause: err}
+	}
+	return readError(notFoundText(err), "has no explanations", "1.2", "explanations to this user; the rule is "+rule)
+}
+
+// readError returns the error of a request that needs a version of the extensions, without which the service lacks something,
+// and that policy may deny.
+func readError(err error, lacks, version, denied string) error {
+	var failed *client.Error
 	switch {
 	case errors.Is(err, client.ErrExtensions):
-		return fmt.Errorf("the service has no explanations, because it does not have berth 1.2: %w", err)
+		return fmt.Errorf("the service %s, because it does not have berth %s: %w", lacks, version, err)
 	case errors.Is(err, client.ErrForbidden):
-		return fmt.Errorf("policy does not permit explanations to this user; the rule is %s: %w", rule, err)
-	case isResponse && failed.Status == http.StatusNotFound:
-		return errors.New(terminal.Safe(failed.Detail))
-	case isResponse && failed.Status == http.StatusBadRequest:
+		return fmt.Errorf("policy does not permit %s: %w", denied, err)
+	case errors.As(err, &failed) && failed.Status == http.StatusBadRequest:
 		return invalidQuery(failed)
-	case errors.As(err, &escape):
-		return &frame.CodedError{Code: frame.ExitUsage, Cause: err}
+	}
+	return err
+}
+
+// notFoundText returns the text of the service for a status of 404, and other errors as they are.
+func notFoundText(err error) error {
+	var failed *client.Error
+	if errors.As(err, &failed) && failed.Status == http.StatusNotFound && !errors.Is(err, client.ErrExtensions) {
+		return errors.New(terminal.Safe(failed.Detail))
 	}
 	return err
 }

@@ -9,13 +9,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berthd/berth/client"
-	"github.com/berthd/berth/cmd/berth/connect"
 	"github.com/berthd/berth/cmd/berth/frame"
 	api "github.com/berthd/berth/gen/client"
 )
 
 func inventoryCommand(f *frame.Frame) *cobra.Command {
-	command := frame.Family(&cobra.Command{
+	return frame.Family(&cobra.Command{
 		Use:   "inventory",
 		Short: "List, show, set and delete the inventories of a provider",
 		Long:  "List, show, set and delete the inventories of a provider.",
@@ -23,8 +22,6 @@ func inventoryCommand(f *frame.Frame) *cobra.Command {
   berth inventory set compute-1 --amend --resource VCPU:reserved=2
   berth inventory list compute-1`,
 	}, inventoryListCommand(f), inventoryShowCommand(f), inventorySetCommand(f), inventoryDeleteCommand(f), inventoryClearCommand(f))
-	connect.Flags(f, command)
-	return command
 }
 
 // inventoryDocument is one element of the JSON list of `berth inventory list`. Scripts depend on the

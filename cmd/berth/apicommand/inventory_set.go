@@ -1,8 +1,8 @@
 package apicommand
 
 import (
-	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -135,22 +135,9 @@ func (e inventoryEdits) send(ctx context.Context, service *client.Client, provid
 // changes returns the edits as a merge patch.
 func (e inventoryEdits) changes() map[string]*client.InventoryChange {
 	changes := map[string]*client.InventoryChange{}
-	for _, edit := range e {
-		record := client.InventoryRecord{}
-		edit.set(&record)
-		change := changes[edit.class]
-		if change == nil {
-			change = &client.InventoryChange{}
-			changes[edit.class] = change
-		}
-		if edit.field == "total" {
-			change.Total = &record.Total
-		}
-		change.Reserved = cmp.Or(record.Reserved, change.Reserved)
-		change.MinUnit = cmp.Or(record.MinUnit, change.MinUnit)
-		change.MaxUnit = cmp.Or(record.MaxUnit, change.MaxUnit)
-		change.StepSize = cmp.Or(record.StepSize, change.StepSize)
-		change.AllocationRatio = cmp.Or(record.AllocationRatio, change.AllocationRatio)
+	for class, fields := range e {
+		changes[class] = &client.InventoryChange{}
+		fields.set(changes[class])
 	}
 	return changes
 }
@@ -161,9 +148,8 @@ func (e inventoryEdits) withMissingTotal(err error) error {
 	if !errors.As(err, &failed) || failed.Status != http.StatusBadRequest || !strings.Contains(failed.Detail, "'total' is a required property") {
 		return err
 	}
-	changes := e.changes()
-	for _, class := range sortedKeys(changes) {
-		if changes[class].Total == nil {
+	for _, class := range sortedKeys(e) {
+		if e[class]["total"] == nil {
 			return missingTotal(class)
 		}
 	}
@@ -175,34 +161,51 @@ func missingTotal(class string) error {
 	return frame.WrongFlag("resource", class, "has no total", fmt.Sprintf("write %s=TOTAL as well, or add --amend to change an existing inventory", class))
 }
 
-// inventoryEdit sets one field of the record of one class.
-type inventoryEdit struct {
-	class, field string
-	set          func(*client.InventoryRecord)
-}
+// inventoryEdits are the new values of fields by class; fieldEdits have the names of the API.
+type (
+	inventoryEdits map[string]fieldEdits
+	fieldEdits     map[string]any
+)
 
-type inventoryEdits []inventoryEdit
+// set sets the fields of a record or of a change, and keeps the others.
+func (e fieldEdits) set(into any) {
+	text, err := json.Marshal(e)
+	frame.Must(err)
+	frame.Must(json.Unmarshal(text, into)) // the values are numbers of the types of both
+}
 
 // parseInventoryEdits parses the values of --resource.
 func parseInventoryEdits(texts []string) (inventoryEdits, error) {
 	if len(texts) == 0 {
 		return nil, frame.WrongFlag("resource", "", "is empty", "write CLASS=TOTAL, or delete all inventories with 'berth inventory clear'")
 	}
-	edits := make(inventoryEdits, 0, len(texts))
+	edits := inventoryEdits{}
 	for _, text := range texts {
 		edit, err := parseInventoryEdit(text)
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(edits, func(other inventoryEdit) bool { return other.class == edit.class && other.field == edit.field }) {
+		if edits[edit.class][edit.field] != nil {
 			return nil, frame.WrongFlag("resource", text, fmt.Sprintf("repeats the %s of %s", edit.field, edit.class), "write it once")
 		}
-		edits = append(edits, edit)
+		if edits[edit.class] == nil {
+			edits[edit.class] = fieldEdits{}
+		}
+		edits[edit.class][edit.field] = edit.value
 	}
 	return edits, nil
 }
 
+// inventoryEdit is the new value of one field.
+type inventoryEdit struct {
+	class, field string
+	value        any // an int32, or the float64 of the ratio
+}
+
 const inventoryRemedy = "write CLASS=TOTAL such as VCPU=16, or CLASS:FIELD=VALUE such as VCPU:allocation_ratio=4"
+
+// inventoryFields are the fields that --resource can set.
+var inventoryFields = []string{"max_unit", "min_unit", "reserved", "step_size", "total", "allocation_ratio"}
 
 func parseInventoryEdit(text string) (inventoryEdit, error) {
 	name, value, hasValue := strings.Cut(text, "=")
@@ -223,49 +226,31 @@ func parseInventoryEdit(text string) (inventoryEdit, error) {
 		if err != nil || math.IsNaN(ratio) || math.IsInf(ratio, 0) {
 			return edit, frame.WrongFlag("resource", text, fmt.Sprintf("has the ratio %q, which is not a number", value), "write a number such as 1.5")
 		}
-		edit.set = func(record *client.InventoryRecord) { record.AllocationRatio = &ratio }
+		edit.value = ratio
 		return edit, nil
 	}
-	setters := map[string]func(*client.InventoryRecord, *int32){
-		"total":     func(record *client.InventoryRecord, amount *int32) { record.Total = *amount },
-		"reserved":  func(record *client.InventoryRecord, amount *int32) { record.Reserved = amount },
-		"min_unit":  func(record *client.InventoryRecord, amount *int32) { record.MinUnit = amount },
-		"max_unit":  func(record *client.InventoryRecord, amount *int32) { record.MaxUnit = amount },
-		"step_size": func(record *client.InventoryRecord, amount *int32) { record.StepSize = amount },
-	}
-	set, known := setters[field]
-	if !known {
-		fields := append(sortedKeys(setters), "allocation_ratio")
-		return edit, frame.WrongFlag("resource", text, fmt.Sprintf("has the unknown field %q", field), "use one of "+strings.Join(fields, ", "))
+	if !slices.Contains(inventoryFields, field) {
+		return edit, frame.WrongFlag("resource", text, fmt.Sprintf("has the unknown field %q", field), "use one of "+strings.Join(inventoryFields, ", "))
 	}
 	amount, err := parseAmount(class, value)
 	if err != nil || amount < 0 || amount > math.MaxInt32 {
 		return edit, frame.WrongFlag("resource", text, fmt.Sprintf("has the %s %q, which is not a whole number from 0 to %d", field, value, math.MaxInt32), inventoryRemedy)
 	}
-	edit.set = func(record *client.InventoryRecord) { set(record, new(int32(amount))) }
+	edit.value = int32(amount)
 	return edit, nil
 }
 
-// apply returns an edited copy of the inventories. A new class requires a total.
+// apply returns the edited inventories; records of old may change. A new class requires a total.
 func (e inventoryEdits) apply(old client.Inventories) (client.Inventories, error) {
-	edited := maps.Clone(old)
-	if edited == nil {
-		edited = client.Inventories{}
-	}
-	total := map[string]bool{}
-	for class := range edited {
-		total[class] = true
-	}
-	for _, edit := range e {
-		record := edited[edit.class]
-		edit.set(&record)
-		edited[edit.class] = record
-		total[edit.class] = total[edit.class] || edit.field == "total"
-	}
-	for _, class := range sortedKeys(edited) {
-		if !total[class] {
+	edited := client.Inventories{}
+	maps.Copy(edited, old)
+	for _, class := range sortedKeys(e) {
+		record, exists := edited[class]
+		if !exists && e[class]["total"] == nil {
 			return nil, missingTotal(class)
 		}
+		e[class].set(&record)
+		edited[class] = record
 	}
 	return edited, nil
 }

@@ -144,11 +144,11 @@ func (v nameCommands) each(f *frame.Frame, dryRun *bool, done string, parse func
 
 var traitNames = nameCommands{
 	command: "trait", singular: "trait", plural: "traits", heading: "TRAIT", example: "CUSTOM_RACK_7",
-	list: allTraits, ensure: (*client.Client).TraitEnsure, remove: (*client.Client).TraitDelete, complete: completeTraits,
+	list: completeTraits, ensure: (*client.Client).TraitEnsure, remove: (*client.Client).TraitDelete, complete: completeTraits,
 }
 
 func traitCommand(f *frame.Frame) *cobra.Command {
-	command := frame.Family(&cobra.Command{
+	return frame.Family(&cobra.Command{
 		Use:   "trait",
 		Short: "List, create and delete traits",
 		Long: `List, create and delete traits, which are names of capabilities of providers. Standard
@@ -157,12 +157,6 @@ lists and changes the traits of a provider.`,
 		Example: `  berth trait list --name startswith:HW_CPU_X86
   berth trait create CUSTOM_RACK_7`,
 	}, traitListCommand(f), traitNames.showCommand(f), traitNames.createCommand(f), traitNames.deleteCommand(f))
-	connect.Flags(f, command)
-	return command
-}
-
-func allTraits(service *client.Client, ctx context.Context) ([]string, error) {
-	return service.TraitList(ctx, client.TraitFilter{})
 }
 
 func traitListCommand(f *frame.Frame) *cobra.Command {
@@ -181,20 +175,14 @@ The JSON is a list of strings.`,
 	format := frame.OutputFlag(command)
 	name := command.Flags().String("name", "", "name `filter`: startswith:PREFIX or in:NAME,NAME")
 	associated := command.Flags().Bool("associated", false, "whether a provider has the trait (default: both)")
-	command.RunE = func(c *cobra.Command, arguments []string) error {
-		filter := client.TraitFilter{Name: *name}
-		if c.Flags().Changed("associated") {
-			filter.Associated = associated
+	command.RunE = connect.WithClient(f, func(ctx context.Context, service *client.Client, _ []string) error {
+		found, err := service.TraitList(ctx, client.TraitFilter{Name: *name, Associated: ifChanged(command, "associated", associated)})
+		if err != nil {
+			return err
 		}
-		return connect.WithClient(f, func(ctx context.Context, service *client.Client, _ []string) error {
-			found, err := service.TraitList(ctx, filter)
-			if err != nil {
-				return err
-			}
-			slices.Sort(found)
-			return textRows(traitNames.heading).Print(f.Stdout, *format, append([]string{}, found...))
-		})(c, arguments)
-	}
+		slices.Sort(found)
+		return textRows(traitNames.heading).Print(f.Stdout, *format, append([]string{}, found...))
+	})
 	return command
 }
 
@@ -205,7 +193,7 @@ var classNames = nameCommands{
 }
 
 func classCommand(f *frame.Frame) *cobra.Command {
-	command := frame.Family(&cobra.Command{
+	return frame.Family(&cobra.Command{
 		Use:     "class",
 		Aliases: []string{"resource-class"},
 		Short:   "List, create and delete resource classes",
@@ -214,8 +202,6 @@ names of custom classes begin with CUSTOM_.`,
 		Example: `  berth class list
   berth class create CUSTOM_LICENSE`,
 	}, classListCommand(f), classNames.showCommand(f), classNames.createCommand(f), classNames.deleteCommand(f))
-	connect.Flags(f, command)
-	return command
 }
 
 func classListCommand(f *frame.Frame) *cobra.Command {

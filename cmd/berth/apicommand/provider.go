@@ -9,13 +9,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berthd/berth/client"
-	"github.com/berthd/berth/cmd/berth/connect"
 	"github.com/berthd/berth/cmd/berth/frame"
 	api "github.com/berthd/berth/gen/client"
 )
 
 func providerCommand(f *frame.Frame) *cobra.Command {
-	command := frame.Family(&cobra.Command{
+	return frame.Family(&cobra.Command{
 		Use:     "provider",
 		Aliases: []string{"resource-provider"},
 		Short:   "Create, list, update and delete resource providers",
@@ -28,8 +27,6 @@ UUID.`,
   berth provider trait add compute-1 CUSTOM_RACK_7`,
 	}, providerListCommand(f), providerShowCommand(f), providerCreateCommand(f), providerSetCommand(f),
 		providerDeleteCommand(f), providerApplyCommand(f), providerTraitCommand(f))
-	connect.Flags(f, command)
-	return command
 }
 
 // providerDocument is the JSON document of a provider. Scripts depend on the names of its members.

@@ -152,7 +152,7 @@ func (a *applyFlags) print(ctx context.Context, f *frame.Frame, file *fileNames,
 	for _, id := range sortedIDs(done.ResourceProviders) {
 		change := done.ResourceProviders[id]
 		table = append(table, []string{
-			names.known[id], id.String(), change.Change, generationText(change.Generation), frame.OrDash(strings.Join(change.Changed, ", ")),
+			names.known[id], id.String(), change.Change, optional(change.Generation), frame.OrDash(strings.Join(change.Changed, ", ")),
 		})
 	}
 	if err := frame.PrintAs(f.Stdout, *a.format, done, table); err != nil || len(done.Consumers) == 0 {
@@ -161,17 +161,10 @@ func (a *applyFlags) print(ctx context.Context, f *frame.Frame, file *fileNames,
 	table = [][]string{{"CONSUMER", "CHANGE", "GENERATION"}}
 	for _, id := range sortedIDs(done.Consumers) {
 		change := done.Consumers[id]
-		table = append(table, []string{id.String(), change.Change, generationText(change.ConsumerGeneration)})
+		table = append(table, []string{id.String(), change.Change, optional(change.ConsumerGeneration)})
 	}
 	if err := f.Printf(""); err != nil {
 		return err
 	}
 	return frame.PrintAs(f.Stdout, *a.format, done, table)
-}
-
-func generationText(generation *int64) string {
-	if generation == nil {
-		return "-"
-	}
-	return fmt.Sprint(*generation)
 }

@@ -2,7 +2,6 @@ package apicommand
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -73,7 +72,7 @@ func (n *fileNames) addFile(ctx context.Context, providers []fileProvider) ([]*a
 		if reference == "" {
 			reference = provider.Name
 		}
-		found, err := n.find(ctx, reference)
+		found, err := lookUp(ctx, n.service, reference)
 		if err != nil {
 			return nil, err
 		}
@@ -93,27 +92,6 @@ func (n *fileNames) addFile(ctx context.Context, providers []fileProvider) ([]*a
 		n.known[id.String()] = id
 	}
 	return current, nil
-}
-
-// find returns the provider with a UUID or name; nil if there is none.
-func (n *fileNames) find(ctx context.Context, reference string) (*api.Provider, error) {
-	if id, ok := hyphenatedUUID(reference); ok {
-		found, err := n.service.ProviderShow(ctx, id)
-		if err == nil {
-			return &found, nil
-		}
-		if !errors.Is(err, client.ErrNotFound) {
-			return nil, err
-		}
-	}
-	named, err := n.service.ProviderList(ctx, client.ProviderFilter{Name: reference})
-	switch {
-	case err != nil || len(named) == 0:
-		return nil, err
-	case len(named) > 1:
-		return nil, fmt.Errorf("%d providers have the name %q; write a UUID", len(named), reference)
-	}
-	return &named[0], nil
 }
 
 // id returns the UUID of a provider of the file or of the server.
@@ -190,7 +168,7 @@ func (t *treeFile) addDeleted(ctx context.Context, f *frame.Frame, names *fileNa
 	}
 	root := uuid.Nil
 	for _, reference := range sortedKeys(all) {
-		found, err := names.find(ctx, reference)
+		found, err := lookUp(ctx, names.service, reference)
 		if err != nil {
 			return root, err
 		}

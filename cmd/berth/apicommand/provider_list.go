@@ -59,15 +59,10 @@ Exit codes: 0 succeeded, 1 failed, 2 a flag is invalid.`,
 	}
 	flags := &providerListFlags{format: frame.OutputFlag(command)}
 	flags.add(f, command)
-	run := connect.WithClient(f, func(ctx context.Context, service *client.Client, _ []string) error {
+	command.PreRunE = func(c *cobra.Command, _ []string) error { return flags.check(c.Flags().Changed("prefix")) }
+	command.RunE = connect.WithClient(f, func(ctx context.Context, service *client.Client, _ []string) error {
 		return listProviders(ctx, f, service, flags)
 	})
-	command.RunE = func(c *cobra.Command, arguments []string) error {
-		if err := flags.check(c.Flags().Changed("prefix")); err != nil {
-			return err
-		}
-		return run(c, arguments)
-	}
 	return command
 }
 

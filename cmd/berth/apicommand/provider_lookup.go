@@ -19,25 +19,38 @@ import (
 // FindProvider returns the provider with the UUID or name in reference. A provider with this UUID
 // takes precedence over another one with this name.
 func FindProvider(ctx context.Context, service *client.Client, reference string) (api.Provider, error) {
-	if id, ok := hyphenatedUUID(reference); ok {
-		found, err := service.ProviderShow(ctx, id)
-		if err == nil || !errors.Is(err, client.ErrNotFound) {
-			return found, err
-		}
-	}
 	if reference == "" {
 		return api.Provider{}, frame.WrongArgument("provider", reference, "is empty", "write a name or a UUID")
 	}
-	named, err := service.ProviderList(ctx, client.ProviderFilter{Name: reference})
+	found, err := lookUp(ctx, service, reference)
 	switch {
 	case err != nil:
 		return api.Provider{}, err
-	case len(named) == 1:
-		return named[0], nil
-	case len(named) > 1:
-		return api.Provider{}, fmt.Errorf("%d providers have the name %q; write a UUID", len(named), reference)
+	case found == nil:
+		return api.Provider{}, unknownProvider(ctx, service, reference)
 	}
-	return api.Provider{}, unknownProvider(ctx, service, reference)
+	return *found, nil
+}
+
+// lookUp is FindProvider without an error for a provider that does not exist, which is nil.
+func lookUp(ctx context.Context, service *client.Client, reference string) (*api.Provider, error) {
+	if id, ok := hyphenatedUUID(reference); ok {
+		found, err := service.ProviderShow(ctx, id)
+		if err == nil {
+			return &found, nil
+		}
+		if !errors.Is(err, client.ErrNotFound) {
+			return nil, err
+		}
+	}
+	named, err := service.ProviderList(ctx, client.ProviderFilter{Name: reference})
+	switch {
+	case err != nil || len(named) == 0:
+		return nil, err
+	case len(named) > 1:
+		return nil, fmt.Errorf("%d providers have the name %q; write a UUID", len(named), reference)
+	}
+	return &named[0], nil
 }
 
 // withProvider is connect.WithClient for commands whose first argument is a provider. It passes the

@@ -32,23 +32,19 @@ provider as 'berth provider show' does.
 	completeProviderFlags(f, command, "parent")
 	command.ValidArgsFunction = cobra.NoFileCompletions
 	command.RunE = connect.WithClient(f, func(ctx context.Context, service *client.Client, arguments []string) error {
-		id := uuid.New()
-		if *idText != "" {
-			var err error
-			if id, err = uuid.Parse(*idText); err != nil {
-				return frame.WrongFlag("uuid", *idText, "is not a UUID", "write a UUID such as 9d3b6a52-6b0d-4ed2-8f0d-0c5a3f2b7f11, or omit the flag")
-			}
+		id, err := uuidFlag("uuid", *idText)
+		if err != nil {
+			return err
 		}
 		var parentProvider api.Provider
 		if *parent != "" {
-			var err error
 			if parentProvider, err = FindProvider(ctx, service, *parent); err != nil {
 				return err
 			}
 		}
 		var created api.Provider
 		return write{f, service, *dryRun, *format}.run(ctx, func(ctx context.Context) (err error) {
-			created, err = service.ProviderCreate(ctx, arguments[0], id, parentProvider.UUID)
+			created, err = service.ProviderCreate(ctx, arguments[0], valueOr(id, uuid.New()), parentProvider.UUID)
 			return err
 		}, func() error { return printProvider(ctx, f, service, *format, created) })
 	})
@@ -76,7 +72,16 @@ descendants. A property without a flag is unchanged. The command prints the prov
 	root := command.Flags().Bool("root", false, "whether the provider becomes a root provider")
 	completeProviders(f, command)
 	completeProviderFlags(f, command, "parent")
-	run := withProvider(f, func(ctx context.Context, service *client.Client, provider api.Provider, _ []string) error {
+	command.PreRunE = func(_ *cobra.Command, arguments []string) error {
+		switch {
+		case *root && *parent != "":
+			return frame.WrongFlag("parent", *parent, "conflicts with --root", "omit one of them")
+		case *name == "" && *parent == "" && !*root:
+			return frame.WrongArgument("provider", arguments[0], "has no changes", "write --name, --parent or --root")
+		}
+		return nil
+	}
+	command.RunE = withProvider(f, func(ctx context.Context, service *client.Client, provider api.Provider, _ []string) error {
 		parentID := uuid.Nil // of a root
 		if provider.ParentProviderUUID != nil {
 			parentID = *provider.ParentProviderUUID
@@ -101,15 +106,6 @@ descendants. A property without a flag is unchanged. The command prints the prov
 			return err
 		}, func() error { return printProvider(ctx, f, service, *format, changed) })
 	})
-	command.RunE = func(c *cobra.Command, arguments []string) error {
-		switch {
-		case *root && *parent != "":
-			return frame.WrongFlag("parent", *parent, "conflicts with --root", "omit one of them")
-		case *name == "" && *parent == "" && !*root:
-			return frame.WrongArgument("provider", arguments[0], "has no changes", "write --name, --parent or --root")
-		}
-		return run(c, arguments)
-	}
 	return command
 }
 

@@ -72,10 +72,8 @@ not change existing ones.`,
 	connect.Flags(f, command)
 	completeProviders(f, command)
 	completeFlag(f, command, "trait", completeTraits)
+	command.PreRunE = func(_ *cobra.Command, arguments []string) error { return options.check(arguments) }
 	command.RunE = func(c *cobra.Command, arguments []string) error {
-		if err := options.check(arguments); err != nil {
-			return err
-		}
 		service, err := connect.Client(f, c)
 		if err != nil {
 			return err

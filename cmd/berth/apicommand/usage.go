@@ -17,15 +17,13 @@ import (
 )
 
 func usageCommand(f *frame.Frame) *cobra.Command {
-	command := frame.Family(&cobra.Command{
+	return frame.Family(&cobra.Command{
 		Use:   "usage",
 		Short: "Show the usages of a provider or a project",
 		Long:  "Show the usages of a provider or a project.",
 		Example: `  berth usage show compute-1
   berth usage list --project 6f8a4b0c9d3e4c66b7f8f2f0a8a1c111`,
 	}, usageShowCommand(f), usageListCommand(f))
-	connect.Flags(f, command)
-	return command
 }
 
 // usageDocument is one element of the JSON list of `berth usage show`.
@@ -91,7 +89,13 @@ object of amounts by resource class.`,
 	project := command.Flags().String("project", "", "project `ID` of the consumers")
 	user := command.Flags().String("user", "", "user `ID` of the consumers (default: all)")
 	kind := command.Flags().String("type", "", "`type` of the consumers, unknown for those without one, or all for one sum of all types (default: each type)")
-	run := connect.WithClient(f, func(ctx context.Context, service *client.Client, _ []string) error {
+	command.PreRunE = func(*cobra.Command, []string) error {
+		if *project == "" {
+			return frame.WrongFlag("project", "", "is empty", "write a project ID")
+		}
+		return nil
+	}
+	command.RunE = connect.WithClient(f, func(ctx context.Context, service *client.Client, _ []string) error {
 		usages, err := service.UsageList(ctx, *project, *user, *kind)
 		if err != nil {
 			return err
@@ -107,12 +111,6 @@ object of amounts by resource class.`,
 		}
 		return frame.PrintAs(f.Stdout, *format, documents, table)
 	})
-	command.RunE = func(c *cobra.Command, arguments []string) error {
-		if *project == "" {
-			return frame.WrongFlag("project", "", "is empty", "write a project ID")
-		}
-		return run(c, arguments)
-	}
 	return command
 }
 
