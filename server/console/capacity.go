@@ -160,13 +160,9 @@ func (v *visit) classSums(all []api.ClassCapacity, shape asked) *content {
 		all = slices.SortedStableFunc(slices.Values(all), func(a, b api.ClassCapacity) int {
 			return cmp.Compare(b.Used/max(b.Capacity, 1), a.Used/max(a.Capacity, 1))
 		})
-		from, _ := strconv.Atoi(v.query("from"))
-		from = min(max(from, 0), len(all))
-		end := min(from+maxRows, len(all))
-		found.Pager.Text = fmt.Sprintf("%s to %s of %s classes, by their used part", number(int64(from+1)), number(int64(end)), number(int64(len(all))))
-		found.Pager.First = map[bool]string{true: v.with("from", "")}[from > 0]
-		found.Pager.Next = map[bool]string{true: v.with("from", strconv.Itoa(end))}[end < len(all)]
-		all = all[from:end]
+		from, end, pager := v.part(len(all), maxRows)
+		pager.Text = fmt.Sprintf("%s to %s of %s classes, by their used part", number(int64(from+1)), number(int64(end)), number(int64(len(all))))
+		found.Pager, all = pager, all[from:end]
 	}
 	found.Sums = v.capacityTable(all, "", shape)
 	return found

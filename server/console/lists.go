@@ -68,6 +68,16 @@ func (v *visit) pager(page client.ListPage, rows int, noun string) Pager {
 	return pager
 }
 
+// part returns the bounds of the part of a list from the number in the address on, and a pager with the links to others.
+func (v *visit) part(all, most int) (from, end int, pager Pager) {
+	from, _ = strconv.Atoi(v.query("from"))
+	from = min(max(from, 0), all)
+	end = min(from+most, all)
+	pager.First = map[bool]string{true: v.with("from", "")}[from > 0]
+	pager.Next = map[bool]string{true: v.with("from", strconv.Itoa(end))}[end < all]
+	return from, end, pager
+}
+
 // choices returns a list field with the values of a parameter of the address.
 func (v *visit) choices(name, label, all string, values ...string) Input {
 	field := Input{ID: name, Name: name, Label: label, Options: []Link{{Text: all}}}

@@ -59,19 +59,16 @@ func (v *visit) sortedTrees(page *listPage, query url.Values, order string) (row
 	}
 	all := usageRows(client.ListPage{Sums: sums})
 	sortTrees(all, order)
-	from, _ := strconv.Atoi(v.query("from"))
-	from = min(max(from, 0), len(all))
 	most := maxRows
 	if v.kind() != "" {
 		most = maxExported
 	}
-	end := min(from+most, len(all))
-	page.Pager = Pager{Text: counted(int64(len(all)), "tree")}
+	from, end, pager := v.part(len(all), most)
+	pager.Text = counted(int64(len(all)), "tree")
 	if end-from < len(all) {
-		page.Pager.Text = number(int64(min(from+1, end))) + " to " + number(int64(end)) + " of " + page.Pager.Text
+		pager.Text = number(int64(min(from+1, end))) + " to " + number(int64(end)) + " of " + pager.Text
 	}
-	page.Pager.First = map[bool]string{true: v.with("from", "")}[from > 0]
-	page.Pager.Next = map[bool]string{true: v.with("from", strconv.Itoa(end))}[end < len(all)]
+	page.Pager = pager
 	return all[from:end], found, nil
 }
 
