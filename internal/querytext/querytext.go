@@ -1,5 +1,6 @@
-// Package querytext has candidate queries as text: the parameters of an address in their order, what a form shows of them, and
-// what the fields of a form, lines of a flavor and command lines mean. It does not check them; the service does.
+// Package querytext has candidate queries as text: what each parameter is, the parameters of an address in their order, what
+// a form shows of them, and what the fields of a form, lines of a flavor and command lines mean. It does not check them; the
+// service does.
 package querytext
 
 import (
