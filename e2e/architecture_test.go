@@ -240,7 +240,8 @@ var packageRules = []packageRule{
 	{path: "internal/test/scenario", purpose: "tests only: requests and responses in files", imports: []string{
 		"internal/test/dbtest",
 	}},
-	{path: "internal/test/history", purpose: "tests only: linearizability checker"},
+	{path: "internal/test/model", purpose: "tests only: sequential model of the rules"},
+	{path: "internal/test/history", purpose: "tests only: linearizability checker", imports: []string{"internal/test/model"}},
 	{path: "internal/test/badinput", purpose: "tests only: malformed and hostile requests", imports: []string{
 		"server", "server/api/route", "server/wire/microversion", "server/wire/request", "server/work/conductor",
 	}},

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
+
+	"github.com/berthd/berth/internal/test/model"
 )
 
 // Views are the options of Check.
@@ -92,7 +94,7 @@ func (v Views) check(part *view) (Findings, error) {
 func unexplained(calls []*Call) (findings []string) {
 	const most = 10
 	for _, call := range calls {
-		if call.Answer.Reason == Unexplained && len(findings) < most {
+		if call.Answer.Reason == model.Unexplained && len(findings) < most {
 			findings = append(findings, fmt.Sprintf("district %d: %s", call.Partition.Number, call.describe()))
 		}
 	}
@@ -111,32 +113,63 @@ func views(calls []*Call) []view {
 	}
 	var made []view
 	for _, d := range districts {
-		been := whoWasWhere(byDistrict[d])
+		calls := byDistrict[d]
+		part := func(name string, of porcupine.Model, touches func(*Call) bool) {
+			made = append(made, view{fmt.Sprintf("district-%d%s", d.Number, name), of,
+				slices.DeleteFunc(slices.Clone(calls), func(c *Call) bool { return !touches(c) })})
+		}
+		been := whoWasWhere(calls)
 		for p := range providers {
-			made = append(made, view{fmt.Sprintf("district-%d-place-%d", d.Number, p), modelOf(placeStep(p)),
-				slices.DeleteFunc(slices.Clone(byDistrict[d]), func(c *Call) bool { return !c.Operation.concerns(p, been[p]) })})
+			part(fmt.Sprintf("-place-%d", p), modelOf(func(now model.Provider, of model.Operation, answer *model.Response) (model.Provider, bool) {
+				return now.After(p, of, answer)
+			}), func(c *Call) bool { return model.TouchesProvider(c.Operation, &c.Answer, p, been[p]) })
 		}
 		for who := range consumers {
-			made = append(made, view{fmt.Sprintf("district-%d-consumer-%d", d.Number, who), modelOf(consumerStep(who)),
-				slices.DeleteFunc(slices.Clone(byDistrict[d]), func(c *Call) bool { return !c.Operation.of(who) })})
+			part(fmt.Sprintf("-consumer-%d", who), modelOf(func(now model.Consumer, of model.Operation, answer *model.Response) (model.Consumer, bool) {
+				return now.After(who, of, answer)
+			}), func(c *Call) bool { return model.TouchesConsumer(c.Operation, &c.Answer, who) })
 		}
-		made = append(made, view{fmt.Sprintf("district-%d", d.Number), modelOf(wholeStep), byDistrict[d]})
+		part("", modelOf(model.State.After), func(*Call) bool { return true })
 	}
 	return made
 }
 
 // whoWasWhere returns the consumers for which a call sets allocations, by provider.
-func whoWasWhere(calls []*Call) (been [providers][consumers]bool) {
+func whoWasWhere(calls []*Call) (been [providers][model.ConsumerCount]bool) {
 	for _, call := range calls {
 		for _, one := range call.wanted() {
-			for p := range one.has {
-				if one.has[p] != (Amounts{}) {
-					been[p][one.consumer] = true
+			for p := range providers {
+				if one.Allocations[p] != (model.Amounts{}) {
+					been[p][one.Consumer] = true
 				}
 			}
 		}
 	}
 	return been
+}
+
+// wanted returns the allocations that a call has set or would have set.
+func (c *Call) wanted() []model.Want {
+	switch w := c.Operation.(type) {
+	case model.ClaimFound:
+		return w.Wants(&c.Answer)
+	case model.ClaimNamed:
+		return w.Wants(&c.Answer)
+	case model.PatchAllocations:
+		return []model.Want{{Consumer: w.Consumer, Allocations: w.Allocations}}
+	}
+	return wants(c.Operation)
+}
+
+// wants returns the allocations that an operation sets; nil for an operation without allocations.
+func wants(of model.Operation) []model.Want {
+	switch w := of.(type) {
+	case model.Claim:
+		return w.Wants
+	case model.Reshape:
+		return append([]model.Want{}, w.Wants...)
+	}
+	return nil
 }
 
 // never is the end of a call whose response was lost.
@@ -164,25 +197,21 @@ func (v *view) operations() []porcupine.Operation {
 }
 
 // step reports whether a response is valid in a state, and returns the state after the call.
-type step[S comparable] func(now S, call *Call, answer *Response) (S, bool)
-
-// accepted is the response of an executed call whose real response was lost.
-var accepted = &Response{Observed: unseen()}
+type step[S comparable] func(now S, of model.Operation, answer *model.Response) (S, bool)
 
 func modelOf[S comparable](of step[S]) porcupine.Model {
-	seed := maphash.MakeSeed()
+	seed, accepted := maphash.MakeSeed(), model.Accepted()
 	return porcupine.Model{
 		Init: func() any { var empty S; return empty },
 		Step: func(state, input, _ any) (bool, any) {
 			call, now := input.(*Call), state.(S)
 			if !call.Answer.Lost {
-				after, explained := of(now, call, &call.Answer)
+				after, explained := of(now, call.Operation, &call.Answer)
 				return explained, after
 			}
-			if after, possible := of(now, call, accepted); possible {
-				return true, after
-			}
-			return true, now
+			// It may have been executed, although its response was lost.
+			after, _ := of(now, call.Operation, &accepted)
+			return true, after
 		},
 		Equal:             func(a, b any) bool { return a.(S) == b.(S) },
 		Hash:              func(state any) uint64 { return maphash.Comparable(seed, state.(S)) },
@@ -192,39 +221,4 @@ func modelOf[S comparable](of step[S]) porcupine.Model {
 			return fmt.Sprintf("client %d", of.(*Call).Client)
 		},
 	}
-}
-
-func placeStep(p int) step[Provider] {
-	return func(now Provider, call *Call, answer *Response) (Provider, bool) {
-		return call.Operation.place(p, now, answer)
-	}
-}
-
-func consumerStep(c int) step[Consumer] {
-	return func(now Consumer, call *Call, answer *Response) (Consumer, bool) {
-		return call.Operation.consumer(c, now, answer)
-	}
-}
-
-// wholeStep applies the steps of all providers and consumers; each must explain the response.
-func wholeStep(now State, call *Call, answer *Response) (State, bool) {
-	if answer.Reason == Unexplained || !call.Operation.whole(&now, answer) {
-		return now, false
-	}
-	if patch, ok := call.Operation.(patchAllocations); ok {
-		answer = patch.withoutUnlocked(&now, answer)
-	}
-	everyone := [consumers]bool{true, true, true, true, true}
-	after, explained := now, true
-	for p := 0; p < providers && explained; p++ {
-		if call.Operation.concerns(p, everyone) {
-			after.Places[p], explained = call.Operation.place(p, now.Places[p], answer)
-		}
-	}
-	for c := 0; c < consumers && explained; c++ {
-		if call.Operation.of(c) {
-			after.Consumers[c], explained = call.Operation.consumer(c, now.Consumers[c], answer)
-		}
-	}
-	return after, explained
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/berthd/berth/internal/test/model"
 )
 
 // told builds a history: one call after the other, unless atOnce makes them overlap.
@@ -17,8 +19,8 @@ type told struct {
 	now      time.Duration
 }
 
-func (h *told) say(operation Operation, change func(*Response)) *told {
-	answer := Response{Status: http.StatusOK, Provider: none, Class: none, Expected: none, Observed: unseen()}
+func (h *told) say(operation model.Operation, change func(*model.Response)) *told {
+	answer := model.Accepted()
 	change(&answer)
 	end := h.now + 5
 	if answer.Lost {
@@ -44,64 +46,66 @@ func (h *told) during() *told {
 	return h
 }
 
-func yes(*Response) {}
+func yes(*model.Response) {}
 
-func lost(a *Response) { a.Lost = true }
+func lost(a *model.Response) { a.Lost = true }
 
-func no(reason Reason, place, class int) func(*Response) {
-	return func(a *Response) { a.Status, a.Reason, a.Provider, a.Class = http.StatusConflict, reason, place, class }
+func no(reason model.Reason, place, class int) func(*model.Response) {
+	return func(a *model.Response) {
+		a.Status, a.Reason, a.Provider, a.Class = http.StatusConflict, reason, place, class
+	}
 }
 
-var eight = Inventory{Total: 8, MinUnit: 1, MaxUnit: 8, StepSize: 1, Ratio: 1}
+var eight = model.Inventory{Total: 8, MinUnit: 1, MaxUnit: 8, StepSize: 1, Ratio: 1}
 
 // begin returns a history with two providers of 8 VCPUs.
 func begin() *told {
 	h := &told{district: NewDistrict(0)}
 	for p := range 2 {
-		h.say(createProvider{inTree{at(p)}, none}, yes)
-		h.say(putInventories{onPlace: at(p), offers: [len(classes)]Inventory{eight}}, yes)
+		h.say(model.CreateProvider{At: p, Parent: model.None, Name: int8(p)}, yes)
+		h.say(model.ReplaceInventories{At: p, Inventories: model.Inventories{eight}}, yes)
 	}
 	return h
 }
 
 // taking returns a claim of VCPUs on the two providers.
-func taking(consumer int, given int64, amounts ...int64) Operation {
-	one := want{consumer: consumer, given: given}
+func taking(consumer int, given int64, amounts ...int64) model.Operation {
+	one := model.Want{Consumer: consumer, Given: given}
 	for p, amount := range amounts {
-		one.has[p][0] = amount
+		one.Allocations[p][0] = amount
 	}
-	return claim{takes{wants: []want{one}}}
+	return model.Claim{Wants: []model.Want{one}}
 }
 
 // seesConsumer returns a change of a response: the allocations of a consumer and its generation.
-func seesConsumer(generation int64, amounts ...int64) func(*Response) {
-	return func(a *Response) {
+func seesConsumer(generation int64, amounts ...int64) func(*model.Response) {
+	return func(a *model.Response) {
 		a.Observed.Generation = generation
 		for p, amount := range amounts {
-			a.Observed.ByProvider[p][0] = amount
+			a.Observed.Allocations[p][0] = amount
 		}
 	}
 }
 
-func seesUsed(generation, amount int64) func(*Response) {
-	return func(a *Response) { a.Observed.Generation, a.Observed.Used[0] = generation, amount }
+func seesUsed(generation, amount int64) func(*model.Response) {
+	return func(a *model.Response) { a.Observed.Generation, a.Observed.Used[0] = generation, amount }
 }
 
 // seesTree returns a change of a response: the tree of provider 0 with its child 1, of which consumers 0 and 1 have VCPUs on
 // one each. A provider that has not been claimed on has generation 1.
-func seesTree(onRoot, onChild int64) func(*Response) {
-	return func(a *Response) {
+func seesTree(onRoot, onChild int64) func(*model.Response) {
+	return func(a *model.Response) {
 		a.Observed.Root = 0
 		for p, amount := range []int64{onRoot, onChild} {
-			shown := shownPlace{
-				isListed: true, generation: 1, parent: p - 1, inventories: [len(classes)]Inventory{eight}, used: [len(classes)]int64{amount, none},
-			}
+			shown := model.ShownProvider{IsListed: true, Generation: 1, Parent: p - 1, Inventories: model.Inventories{eight}}
+			shown.Used = model.Accepted().Observed.Used
+			shown.Used[0] = amount
 			if amount > 0 {
-				shown.generation = 2
+				shown.Generation = 2
 				user := &a.Observed.Users[p]
-				user.Generation, user.ByProvider[p][0] = 1, amount
-				user.generations = [providers]int64{none, none, none, none}
-				user.generations[p] = 2
+				user.Generation, user.Allocations[p][0] = 1, amount
+				user.ProviderGenerations = model.Accepted().Observed.ProviderGenerations
+				user.ProviderGenerations[p] = 2
 			}
 			a.Observed.Shown[p] = shown
 		}
@@ -109,27 +113,30 @@ func seesTree(onRoot, onChild int64) func(*Response) {
 }
 
 // seesLaterConsumers returns a change of a response: the providers before a claim, and the consumers after it.
-func seesLaterConsumers(a *Response) {
+func seesLaterConsumers(a *model.Response) {
 	seesTree(5, 0)(a)
-	a.Observed.Shown[0].generation, a.Observed.Shown[0].used[0] = 1, 0
+	a.Observed.Shown[0].Generation, a.Observed.Shown[0].Used[0] = 1, 0
 }
 
 // withChild returns a history in which provider 1 is the child of provider 0.
-func withChild() *told { return begin().say(reparentProvider{inTree{at(1)}, 0}, yes) }
+func withChild() *told { return begin().say(model.UpdateProvider{At: 1, Parent: 0, Name: 1}, yes) }
 
 func TestHistory_Calls_LinearizableOrNot(t *testing.T) {
 	t.Parallel()
-	usages := func(p int) Operation { return getUsages{at(p)} }
-	tree := showTree{inTree{at(1)}}
+	usages := func(p int) model.Operation { return model.Read{At: p, Part: model.PartUsages} }
+	tree := model.ReadTree{At: 1}
 	for name, c := range map[string]struct {
 		history *told
 		// against are the views without a valid order.
 		against []string
 	}{
 		"one claim after the other": {history: begin().
-			say(taking(0, 0, 5), yes).say(taking(1, 0, 4), no(CapacityExceeded, 0, 0)).say(taking(1, 0, 3), yes).
-			say(taking(0, 0, 1), func(a *Response) { no(ConsumerGenerationConflict, none, none)(a); a.Expected = 1 }).
-			say(usages(0), seesUsed(3, 8)).say(getAllocations{who: 0}, seesConsumer(1, 5))},
+			say(taking(0, 0, 5), yes).say(taking(1, 0, 4), no(model.CapacityExceeded, 0, 0)).say(taking(1, 0, 3), yes).
+			say(taking(0, 0, 1), func(a *model.Response) {
+				no(model.ConsumerGenerationConflict, model.None, model.None)(a)
+				a.Expected = 1
+			}).
+			say(usages(0), seesUsed(3, 8)).say(model.ReadAllocations{}, seesConsumer(1, 5))},
 		"a tree after each of two claims": {history: withChild().
 			say(tree, seesTree(0, 0)).say(taking(0, 0, 5), yes).say(tree, seesTree(5, 0)).say(taking(1, 0, 0, 3), yes).say(tree, seesTree(5, 3))},
 		"a tree during two claims": {history: withChild().
@@ -143,7 +150,7 @@ func TestHistory_Calls_LinearizableOrNot(t *testing.T) {
 			against: []string{"district-0-place-0", "district-0"},
 		},
 		"a tree without its child": {
-			history: withChild().say(tree, func(a *Response) { seesTree(0, 0)(a); a.Observed.Shown[1] = shownPlace{} }),
+			history: withChild().say(tree, func(a *model.Response) { seesTree(0, 0)(a); a.Observed.Shown[1] = model.ShownProvider{} }),
 			against: []string{"district-0"},
 		},
 		"two claims with the same consumer generation": {
@@ -151,11 +158,11 @@ func TestHistory_Calls_LinearizableOrNot(t *testing.T) {
 			against: []string{"district-0-consumer-0", "district-0"},
 		},
 		"exceeded capacity with enough free capacity": {
-			history: begin().say(taking(0, 0, 5), yes).say(taking(1, 0, 3), no(CapacityExceeded, 0, 0)),
+			history: begin().say(taking(0, 0, 5), yes).say(taking(1, 0, 3), no(model.CapacityExceeded, 0, 0)),
 			against: []string{"district-0-place-0", "district-0"},
 		},
 		"exceeded capacity during another claim": {history: begin().
-			say(taking(0, 0, 5), yes).say(taking(1, 0, 4), no(CapacityExceeded, 0, 0)).say(deleteAllocations{who: 0}, yes).atOnce(3)},
+			say(taking(0, 0, 5), yes).say(taking(1, 0, 4), no(model.CapacityExceeded, 0, 0)).say(model.DeleteAllocations{}, yes).atOnce(3)},
 		"a claim beyond the capacity": {
 			history: begin().say(taking(0, 0, 5), yes).say(taking(1, 0, 4), yes),
 			against: []string{"district-0-place-0", "district-0"},
@@ -165,7 +172,10 @@ func TestHistory_Calls_LinearizableOrNot(t *testing.T) {
 			against: []string{"district-0-place-0", "district-0"},
 		},
 		"a generation conflict with the current generation": {
-			history: begin().say(taking(0, 0, 5), func(a *Response) { no(ConsumerGenerationConflict, none, none)(a); a.Expected = 0 }),
+			history: begin().say(taking(0, 0, 5), func(a *model.Response) {
+				no(model.ConsumerGenerationConflict, model.None, model.None)(a)
+				a.Expected = 0
+			}),
 			against: []string{"district-0-consumer-0", "district-0"},
 		},
 		"a stale read": {
@@ -174,7 +184,7 @@ func TestHistory_Calls_LinearizableOrNot(t *testing.T) {
 		},
 		"a partially visible claim": {
 			history: begin().say(taking(0, 0, 5, 5), yes).say(usages(0), seesUsed(2, 5)).say(usages(1), seesUsed(1, 0)).
-				say(getAllocations{who: 0}, seesConsumer(1, 5, 5)).atOnce(4).reading(),
+				say(model.ReadAllocations{}, seesConsumer(1, 5, 5)).atOnce(4).reading(),
 			against: []string{"district-0"},
 		},
 		"a lost claim that was executed":     {history: begin().say(taking(0, 0, 5), lost).say(usages(0), seesUsed(2, 5))},
@@ -186,8 +196,8 @@ func TestHistory_Calls_LinearizableOrNot(t *testing.T) {
 			against: []string{"district-0-place-0", "district-0"},
 		},
 		"an unexpected status": {
-			history: begin().say(deleteAllocations{who: 0}, func(a *Response) { a.Status, a.Reason = http.StatusInternalServerError, Unexplained }),
-			against: []string{"district 0: delete the allocations of consumer 0 at 0: 500 ", "district-0-consumer-0", "district-0"},
+			history: begin().say(model.DeleteAllocations{}, func(a *model.Response) { a.Status, a.Reason = http.StatusInternalServerError, model.Unexplained }),
+			against: []string{"district 0: DeleteAllocations{Consumer:0 Given:0}: 500 ", "district-0-consumer-0", "district-0"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -240,7 +250,7 @@ func TestHistory_Unexplained_WritesVisualization(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, call := range h.calls {
-		if call.Operation.concerns(0, [consumers]bool{}) && !strings.Contains(string(picture), call.describe()) {
+		if model.TouchesProvider(call.Operation, &call.Answer, 0, [model.ConsumerCount]bool{}) && !strings.Contains(string(picture), call.describe()) {
 			t.Errorf("the visualization of %d bytes lacks %q", len(picture), call.describe())
 		}
 	}

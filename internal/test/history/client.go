@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/berthd/berth/internal/test/model"
 )
 
 // Recorder records all calls to one server.
@@ -37,20 +39,6 @@ func (r *Recorder) Calls() []*Call {
 	return append([]*Call{}, r.calls...)
 }
 
-func unseen() Observed {
-	seen := Observed{Generation: none, Parent: none, Root: none}
-	for class := range classes {
-		seen.Used[class] = none
-	}
-	for p := range providers {
-		seen.PlaceGenerations[p] = none
-	}
-	for group := range seen.Served {
-		seen.Served[group] = none
-	}
-	return seen
-}
-
 // Client is one of the concurrent clients. It chooses requests from the responses that it has
 // received, which may be outdated.
 type Client struct {
@@ -65,7 +53,7 @@ type Client struct {
 	// Favors is the kind of request that the client sends more often.
 	Favors Bias
 
-	memory State
+	memory model.State
 	// roots are the roots that the client has read.
 	roots [providers]int
 	// unresolved are the requests with a key of which an attempt was lost and a later one was refused.
@@ -76,20 +64,23 @@ type Client struct {
 
 // Do sends one request and records it with its response. It does not record a read or a dry run without a
 // response, which neither changes nor shows anything.
-func (c *Client) Do(ctx context.Context, operation Operation) error {
-	sent := operation.request(c.Partition)
+func (c *Client) Do(ctx context.Context, operation model.Operation) error {
+	sent := c.Partition.request(operation)
 	if isKeyed(operation) {
 		return c.doKeyed(ctx, operation, sent)
 	}
+	_, isDryRun := operation.(model.DryRun)
 	start := c.now()
 	got, err := c.attempt(ctx, sent)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%s: %w", operation, err)
+		return fmt.Errorf("%s: %w", model.Describe(operation), err)
 	case got != nil:
 		return c.record(operation, start, c.now(), got)
-	case sent.method != http.MethodGet && !isDryRun(operation):
-		c.add(&Call{Operation: operation, Answer: Response{Lost: true, Observed: unseen()}, Start: start, End: never})
+	case sent.method != http.MethodGet && !isDryRun:
+		lost := model.Accepted()
+		lost.Lost = true
+		c.add(&Call{Operation: operation, Answer: lost, Start: start, End: never})
 	}
 	return nil
 }
@@ -112,10 +103,10 @@ func (c *Client) attempt(ctx context.Context, sent request) (*response, error) {
 }
 
 // record parses a response and adds the call to the history.
-func (c *Client) record(operation Operation, start, end time.Duration, got *response) error {
+func (c *Client) record(operation model.Operation, start, end time.Duration, got *response) error {
 	answer, err := c.answer(operation, got)
 	if err != nil {
-		return fmt.Errorf("%s: %w", operation, err)
+		return fmt.Errorf("%s: %w", model.Describe(operation), err)
 	}
 	call := &Call{Operation: operation, Answer: answer, Start: start, End: end}
 	c.add(call)
@@ -130,15 +121,16 @@ func (c *Client) add(call *Call) {
 	c.Recorder.calls = append(c.Recorder.calls, call)
 }
 
-func (c *Client) answer(operation Operation, got *response) (Response, error) {
+func (c *Client) answer(operation model.Operation, got *response) (model.Response, error) {
 	if got.status >= http.StatusMultipleChoices {
 		return refusal(c.Partition, got.status, got.body, claimsAllocations(operation)), nil
 	}
-	if rehearsal, is := operation.(dryRun); is {
-		return rehearsal.answer(c.Partition, got.body)
+	if rehearsal, is := operation.(model.DryRun); is {
+		return c.Partition.readDryRun(rehearsal, got.body)
 	}
-	made := Response{Status: got.status, Provider: none, Class: none, Expected: none, Observed: unseen()}
-	return made, operation.read(c.Partition, got.body, &made.Observed)
+	made := model.Accepted()
+	made.Status = got.status
+	return made, c.Partition.read(operation, got.body, &made.Observed)
 }
 
 // response is an HTTP response.
@@ -193,61 +185,68 @@ func (c *Client) remember(call *Call) {
 		return
 	}
 	seen := &call.Answer.Observed
-	switch operation := call.Operation.(type) {
-	case claimFound, claimNamed:
+	switch w := call.Operation.(type) {
+	case model.ClaimFound, model.ClaimNamed, model.Claim, model.Reshape:
 		c.rememberWants(call.wanted())
-	case patchAllocations:
-		c.memory.Consumers[operation.who] = Consumer{Generation: seen.Generation, ByProvider: seen.ByProvider}
-	case claim:
-		c.rememberWants(operation.wants)
-	case reshape:
-		c.rememberWants(operation.wants)
-	case deleteAllocations:
-		c.memory.Consumers[operation.who] = Consumer{}
-	case getAllocations:
-		c.memory.Consumers[operation.who] = Consumer{Generation: seen.Generation, ByProvider: seen.ByProvider}
-	case getProviderAllocations:
-		c.memory.Places[operation.at].Generation = seen.Generation
-	case getInventories:
-		c.memory.Places[operation.at].Generation, c.memory.Places[operation.at].Inventories = seen.Generation, seen.Inventories
-	case getUsages:
-		c.memory.Places[operation.at].Generation = seen.Generation
-	case getProvider:
-		c.memory.Places[operation.at].Generation, c.memory.Places[operation.at].Parent = seen.Generation, seen.Parent
-		c.roots[operation.at] = seen.Root
-	case showTree:
-		for p := range seen.Shown {
-			if shown := &seen.Shown[p]; shown.isListed {
-				c.memory.Places[p].Generation, c.memory.Places[p].Parent, c.memory.Places[p].Inventories = shown.generation, shown.parent, shown.inventories
-				c.roots[p] = shown.root
-			}
+	case model.PatchAllocations:
+		c.memory.Consumers[w.Consumer] = model.Consumer{Generation: seen.Generation, Allocations: seen.Allocations}
+	case model.ReadAllocations:
+		c.memory.Consumers[w.Consumer] = model.Consumer{Generation: seen.Generation, Allocations: seen.Allocations}
+	case model.DeleteAllocations:
+		c.memory.Consumers[w.Consumer] = model.Consumer{}
+	case model.Read:
+		if w.Part == model.PartTraits {
+			return
 		}
-	case replaceTree:
-		for _, one := range operation.nodes {
-			c.memory.Places[one.at].Parent, c.memory.Places[one.at].Generation = one.parent, seen.Tree[one.at].generation
-			c.roots[one.at] = operation.at
+		c.memory.Providers[w.At].Generation = seen.Generation
+		switch w.Part {
+		case model.PartInventories:
+			c.memory.Providers[w.At].Inventories = seen.Inventories
+		case model.Itself:
+			c.memory.Providers[w.At].Parent, c.roots[w.At] = seen.Parent, seen.Root
 		}
-	case putInventories:
-		c.memory.Places[operation.at].Generation, c.memory.Places[operation.at].Inventories = seen.Generation, seen.Inventories
-	case changeInventory:
-		c.memory.Places[operation.at].Generation = max(seen.Generation, 0)
-	case replaceTraits:
-		c.memory.Places[operation.at].Generation = seen.Generation
-	case createProvider:
-		c.memory.Places[operation.at] = Provider{Exists: true}
+	case model.ReplaceInventories:
+		if !w.IsDelete {
+			c.memory.Providers[w.At].Generation, c.memory.Providers[w.At].Inventories = seen.Generation, seen.Inventories
+		}
+	case model.ChangeInventory:
+		c.memory.Providers[w.At].Generation = max(seen.Generation, 0)
+	case model.ReplaceTraits:
+		c.memory.Providers[w.At].Generation = seen.Generation
+	case model.CreateProvider:
+		c.memory.Providers[w.At] = model.Provider{Exists: true}
+	default:
+		c.rememberTree(call.Operation, seen)
 	}
 }
 
-func (c *Client) rememberWants(wants []want) {
-	for _, one := range wants {
-		known := Consumer{}
-		if one.has != ([providers]Amounts{}) {
-			known = Consumer{Generation: one.given + 1, ByProvider: one.has}
+func (c *Client) rememberTree(operation model.Operation, seen *model.Observed) {
+	switch w := operation.(type) {
+	case model.ReadTree:
+		for p := range providers {
+			if shown, of := &seen.Shown[p], &c.memory.Providers[p]; shown.IsListed {
+				of.Generation, of.Parent, of.Inventories = shown.Generation, shown.Parent, shown.Inventories
+				c.roots[p] = shown.Root
+			}
 		}
-		c.memory.Consumers[one.consumer] = known
-		for p := range one.has {
-			if one.has[p] != (Amounts{}) {
-				c.memory.Places[p].Generation++
+	case model.ReplaceTree:
+		for _, one := range w.Nodes {
+			c.memory.Providers[one.At].Parent, c.memory.Providers[one.At].Generation = one.Parent, seen.Tree[one.At].Generation
+			c.roots[one.At] = w.At
+		}
+	}
+}
+
+func (c *Client) rememberWants(wants []model.Want) {
+	for _, one := range wants {
+		known := model.Consumer{}
+		if one.Allocations != (model.Allocations{}) {
+			known = model.Consumer{Generation: one.Given + 1, Allocations: one.Allocations}
+		}
+		c.memory.Consumers[one.Consumer] = known
+		for p := range one.Allocations {
+			if one.Allocations[p] != (model.Amounts{}) {
+				c.memory.Providers[p].Generation++
 			}
 		}
 	}

@@ -3,6 +3,8 @@ package history
 import (
 	"fmt"
 	"net/http"
+
+	"github.com/berthd/berth/internal/test/model"
 )
 
 // The minimum coverage of a history. RetriesExhausted is valid in every state, so an order may
@@ -12,7 +14,7 @@ const (
 	enough = 3
 	// perBusy is the number of writes per RetriesExhausted, of which one is always permitted. A
 	// correct server retries about four of a thousand writes, each up to three times, so that
-	// almost none exhausts its retries.
+	// almost model.None exhausts its retries.
 	perBusy = 1000
 )
 
@@ -33,41 +35,46 @@ func (t Coverage) String() string {
 var tallied = []struct {
 	kind   string
 	writes bool
-	like   Operation
+	like   model.Operation
 }{
-	{"claim for one consumer", true, claim{takes{wants: make([]want, 1)}}},
-	{"claim for several consumers", true, claim{takes{wants: make([]want, 2)}}},
-	{"search and claim", true, claimFound{}},
-	{"claim of a candidate", true, claimNamed{}},
-	{"patch of allocations", true, patchAllocations{}},
-	{"dry run", true, dryRun{}},
-	{"release", true, deleteAllocations{}},
-	{"replacement of all inventories", true, putInventories{}},
-	{"new inventory", true, changeInventory{method: http.MethodPost}},
-	{"change of an inventory", true, changeInventory{method: http.MethodPut}},
-	{"deletion of an inventory", true, changeInventory{method: http.MethodDelete}},
-	{"deletion of all inventories", true, deleteInventories{}},
-	{"replacement of traits", true, replaceTraits{}},
-	{"replacement of a tree", true, replaceTree{}},
-	{"reshape of providers only", true, reshape{}},
-	{"reshape with consumers", true, reshape{takes: takes{wants: make([]want, 2)}}},
-	{"new parent", true, reparentProvider{}},
-	{"new provider", true, createProvider{}},
-	{"deletion of a provider", true, deleteProvider{}},
-	{"look at a consumer", false, getAllocations{}},
-	{"look at allocations", false, getProviderAllocations{}},
-	{"look at inventories", false, getInventories{}},
-	{"look at usages", false, getUsages{}},
-	{"look at a provider", false, getProvider{}},
-	{"look at traits", false, getTraits{}},
-	{"look at a tree", false, showTree{}},
+	{"claim for one consumer", true, model.Claim{Wants: make([]model.Want, 1)}},
+	{"claim for several consumers", true, model.Claim{Wants: make([]model.Want, 2)}},
+	{"search and claim", true, model.ClaimFound{}},
+	{"claim of a candidate", true, model.ClaimNamed{}},
+	{"patch of allocations", true, model.PatchAllocations{}},
+	{"dry run", true, model.DryRun{}},
+	{"release", true, model.DeleteAllocations{}},
+	{"replacement of all inventories", true, model.ReplaceInventories{}},
+	{"new inventory", true, model.ChangeInventory{Method: http.MethodPost}},
+	{"change of an inventory", true, model.ChangeInventory{Method: http.MethodPut}},
+	{"deletion of an inventory", true, model.ChangeInventory{Method: http.MethodDelete}},
+	{"deletion of all inventories", true, model.ReplaceInventories{IsDelete: true}},
+	{"replacement of traits", true, model.ReplaceTraits{}},
+	{"replacement of a tree", true, model.ReplaceTree{}},
+	{"reshape of providers only", true, model.Reshape{}},
+	{"reshape with consumers", true, model.Reshape{Wants: make([]model.Want, 2)}},
+	{"new parent", true, model.UpdateProvider{}},
+	{"new provider", true, model.CreateProvider{}},
+	{"deletion of a provider", true, model.DeleteProvider{}},
+	{"look at a consumer", false, model.ReadAllocations{}},
+	{"look at allocations", false, model.Read{Part: model.PartAllocations}},
+	{"look at inventories", false, model.Read{Part: model.PartInventories}},
+	{"look at usages", false, model.Read{Part: model.PartUsages}},
+	{"look at a provider", false, model.Read{}},
+	{"look at traits", false, model.Read{Part: model.PartTraits}},
+	{"look at a tree", false, model.ReadTree{}},
 }
 
-// likeness returns the kind of an operation: its type, its method, and whether it has no, one or several consumers.
-func likeness(of Operation) string {
+// likeness returns the kind of an operation: its type, its method or part, and whether it has no, one or several consumers.
+func likeness(of model.Operation) string {
 	made := fmt.Sprintf("%T %d", of, min(len(wants(of)), 2))
-	if one, ok := of.(changeInventory); ok {
-		made += one.method
+	switch w := of.(type) {
+	case model.ChangeInventory:
+		made += w.Method
+	case model.ReplaceInventories:
+		made += fmt.Sprint(w.IsDelete)
+	case model.Read:
+		made += string(w.Part)
 	}
 	return made
 }
@@ -84,14 +91,14 @@ func Tallies(calls []*Call) ([]Coverage, error) {
 	for _, call := range calls {
 		number, known := numbers[likeness(call.Operation)]
 		if !known {
-			return nil, fmt.Errorf("unknown kind of request: %s", call.Operation)
+			return nil, fmt.Errorf("unknown kind of request: %s", model.Describe(call.Operation))
 		}
 		count := &made[number]
 		count.Sent++
 		switch {
 		case call.Answer.Lost:
 			count.Lost++
-		case call.Answer.Reason == RetriesExhausted:
+		case call.Answer.Reason == model.RetriesExhausted:
 			count.RetriesExhausted++
 		case call.Answer.Reason == "":
 			count.Accepted++

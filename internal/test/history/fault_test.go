@@ -219,8 +219,7 @@ var claimMutations = map[string]struct {
 			"-- name: TreeShow :many\nWITH root AS MATERIALIZED (\n    SELECT member.root_id AS id FROM resource_providers AS member WHERE pg_sleep(0.01) IS NOT NULL AND "},
 	}, byHistory, history.Shows, true},
 	"a dry run commits": {nil, []programEdit{
-		{"server/data/postgres/rehearse.go", "return run(to, beside)\n\t})", "if err := run(to, beside); err != nil {\n\t\t\treturn err\n\t\t}\n" +
-			"\t\t_, err = to.Exec(ctx, \"COMMIT\")\n\t\treturn err\n\t})"},
+		{"server/data/postgres/rehearse.go", `conn.Exec(bounded, "ROLLBACK")`, `conn.Exec(bounded, "COMMIT")`},
 	}, byHistory, history.Anything, true},
 }
 

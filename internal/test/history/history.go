@@ -1,7 +1,6 @@
 // Package history records the requests of concurrent clients and checks that they are linearizable: that there is one
 // sequence of all requests, each at some moment between its beginning and its end, in which a sequential service
-// returns the same responses. Porcupine searches that order. This package contains the sequential model, in Go, from
-// the documents of the API.
+// returns the same responses. Porcupine searches that order; package model is the sequential service.
 //
 // A history consists of districts: some providers and some consumers that are independent of all others, so that each
 // district is a separate history. It is checked in three ways.
@@ -55,6 +54,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/berthd/berth/internal/test/model"
 )
 
 // The size of a district. It is small, so that clients use the same providers and consumers.
@@ -63,14 +64,11 @@ const (
 	consumers = 5
 )
 
-// classes are the resource classes of the providers.
+// classes are the resource classes of the providers, by number.
 var classes = [...]string{"VCPU", "MEMORY_MB"}
 
 // traits are the traits of the providers, one bit each.
 var traits = [...]string{"HW_CPU_X86_VMX", "HW_CPU_X86_AVX2", "STORAGE_DISK_SSD"}
-
-// none is the number of a missing provider, class or consumer.
-const none = -1
 
 // Partition is a district: a set of providers and consumers that is independent of others.
 type Partition struct {
@@ -84,7 +82,7 @@ type Partition struct {
 func NewDistrict(number int) *Partition {
 	d := &Partition{Number: number, numbers: map[string]int{}}
 	for p := range providers {
-		d.providers[p] = uuid.NewSHA1(uuid.NameSpaceOID, fmt.Appendf(nil, "district %d place %d", number, p))
+		d.providers[p] = uuid.NewSHA1(uuid.NameSpaceOID, []byte(d.name(p)))
 		d.numbers[d.providers[p].String()] = p
 	}
 	for c := range consumers {
@@ -94,104 +92,43 @@ func NewDistrict(number int) *Partition {
 	return d
 }
 
-// number returns the provider or consumer of a UUID, none for an unknown one.
+// name returns the name of a provider.
+func (d *Partition) name(p int) string { return fmt.Sprintf("district %d place %d", d.Number, p) }
+
+// number returns the provider or consumer of a UUID, None for an unknown one.
 func (d *Partition) number(id string) int {
 	if number, known := d.numbers[id]; known {
 		return number
 	}
-	return none
+	return model.None
+}
+
+// uuid returns the UUID of a provider for a JSON document; nil for None.
+func (d *Partition) uuid(p int) any {
+	if p == model.None {
+		return nil
+	}
+	return d.providers[p].String()
 }
 
 // Call is one request with its response.
 type Call struct {
 	Client    int
 	Partition *Partition
-	Operation Operation
-	Answer    Response
+	Operation model.Operation
+	Answer    model.Response
 	// Start and End are durations since the start of the recording, on the clock of the clients.
 	Start, End time.Duration
-}
-
-// Response is a response.
-type Response struct {
-	// Lost is true if the connection failed before the response.
-	Lost   bool
-	Status int
-	// Reason is the reason of an error response; empty: success.
-	Reason Reason
-	// Provider, Class and Expected are the values that the error contains.
-	Provider, Class int
-	Expected        int64
-	// Refused are the reasons of NothingFits, one for each candidate of a claim that names them.
-	Refused []Refusal
-	// Detail is the text of the error.
-	Detail   string
-	Observed Observed
-	// Changes are those of a successful dry run.
-	Changes *changes
-}
-
-// Refusal is the reason why one candidate does not fit.
-type Refusal struct {
-	Reason          Reason
-	Provider, Class int
-}
-
-// Observed is the state that a successful response shows.
-type Observed struct {
-	// Generation is the generation of the provider or consumer; none: not in the response.
-	Generation  int64
-	Inventories [len(classes)]Inventory
-	// Used is the usage by class; none for a class that is not in the response.
-	Used [len(classes)]int64
-	// ByConsumer are the allocations on a provider; Generations are those of the consumers.
-	ByConsumer  [consumers]Amounts
-	Generations [consumers]int64
-	// ByProvider are the allocations of a consumer; PlaceGenerations are those of the providers, none for one that is
-	// not listed.
-	ByProvider       [providers]Amounts
-	PlaceGenerations [providers]int64
-	Parent, Root     int
-	Traits           uint8
-	// Tree is what PUT /resource_providers/{provider}/tree says of each provider.
-	Tree [providers]treeChange
-	// Shown and Users are the providers and consumers that GET /resource_providers/{provider}/tree shows.
-	Shown [providers]shownPlace
-	Users [consumers]shownConsumer
-	// Served are the providers that serve the request groups of a claim.
-	Served [maxGroups]int
-}
-
-// Operation is a request with its sequential model.
-type Operation interface {
-	fmt.Stringer
-	// request returns the HTTP request.
-	request(d *Partition) request
-	// read parses the body of a successful response.
-	read(d *Partition, body []byte, seen *Observed) error
-	// concerns reports whether the operation concerns a provider. been are the consumers that a
-	// request ever named on that provider.
-	concerns(p int, been [consumers]bool) bool
-	// of reports whether the operation concerns a consumer.
-	of(c int) bool
-	// place reports whether the response is valid in a state of a provider, and returns the state
-	// after the operation.
-	place(p int, now Provider, a *Response) (Provider, bool)
-	// consumer does the same for a consumer.
-	consumer(c int, now Consumer, a *Response) (Consumer, bool)
-	// whole reports whether the response is valid, for rules that concern several providers or
-	// consumers.
-	whole(now *State, a *Response) bool
 }
 
 // describe returns a call in one line.
 func (c *Call) describe() string {
 	switch {
 	case c.Answer.Lost:
-		return c.Operation.String() + ": no response"
+		return model.Describe(c.Operation) + ": no response"
 	case c.Answer.Reason != "":
-		return fmt.Sprintf("%s: %d %s", c.Operation, c.Answer.Status, c.Answer.Detail)
+		return fmt.Sprintf("%s: %d %s", model.Describe(c.Operation), c.Answer.Status, c.Answer.Detail)
 	default:
-		return fmt.Sprintf("%s: %d, generation %d", c.Operation, c.Answer.Status, c.Answer.Observed.Generation)
+		return fmt.Sprintf("%s: %d, generation %d", model.Describe(c.Operation), c.Answer.Status, c.Answer.Observed.Generation)
 	}
 }

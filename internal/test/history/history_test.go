@@ -19,6 +19,7 @@ import (
 
 	"github.com/berthd/berth/internal/test/dbtest"
 	"github.com/berthd/berth/internal/test/history"
+	"github.com/berthd/berth/internal/test/model"
 	"github.com/berthd/berth/internal/test/servertest"
 	"github.com/berthd/berth/internal/test/storetest"
 	"github.com/berthd/berth/server/data/postgres"
@@ -242,7 +243,7 @@ func pictures(t *testing.T) string {
 // summary returns the number of responses by result.
 func summary(calls []*history.Call) string {
 	accepted, lost := 0, 0
-	refused := map[history.Reason]int{}
+	refused := map[model.Reason]int{}
 	for _, call := range calls {
 		switch {
 		case call.Answer.Lost:

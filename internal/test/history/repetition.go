@@ -7,24 +7,26 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/berthd/berth/internal/test/model"
 )
 
 // attempt is a request with a key whose first attempt was lost.
 type attempt struct {
-	operation Operation
+	operation model.Operation
 	sent      request
 	start     time.Duration
 }
 
 // isKeyed reports whether clients send a request with an Idempotency-Key.
-func isKeyed(operation Operation) bool {
-	switch one := operation.(type) {
-	case claimFound, claimNamed:
+func isKeyed(operation model.Operation) bool {
+	switch w := operation.(type) {
+	case model.ClaimFound, model.ClaimNamed:
 		return true // only the response shows which allocations it makes
-	case claim:
-		return len(one.wants) > 1 && one.wants[0].consumer%2 == 0
-	case reshape:
-		return len(one.wants) > 0 && one.wants[0].consumer%2 == 0
+	case model.Claim:
+		return len(w.Wants) > 1 && w.Wants[0].Consumer%2 == 0
+	case model.Reshape:
+		return len(w.Wants) > 0 && w.Wants[0].Consumer%2 == 0
 	}
 	return false
 }
@@ -32,7 +34,7 @@ func isKeyed(operation Operation) bool {
 // doKeyed sends a request with a new key, and repeats it under this key: after a lost response, sometimes after a
 // response, and sometimes at once. All attempts together are one call; each refusal is another, since the server does not
 // remember it.
-func (c *Client) doKeyed(ctx context.Context, operation Operation, sent request) error {
+func (c *Client) doKeyed(ctx context.Context, operation model.Operation, sent request) error {
 	c.keys++
 	sent.key, sent.extended = fmt.Sprintf("%d-%d", c.Number, c.keys), true
 	if c.Dice.IntN(8) == 0 {
@@ -41,7 +43,7 @@ func (c *Client) doKeyed(ctx context.Context, operation Operation, sent request)
 	start := c.now()
 	first, err := c.attempt(ctx, sent)
 	if err != nil {
-		return fmt.Errorf("%s: %w", operation, err)
+		return fmt.Errorf("%s: %w", model.Describe(operation), err)
 	}
 	if first == nil {
 		return c.repeatLost(ctx, attempt{operation, sent, start})
@@ -57,7 +59,7 @@ func (c *Client) doKeyed(ctx context.Context, operation Operation, sent request)
 		again := c.now()
 		got, err := c.send(ctx, sent)
 		if err != nil {
-			return fmt.Errorf("%s: %w", operation, err)
+			return fmt.Errorf("%s: %w", model.Describe(operation), err)
 		}
 		if !got.repeats(first) {
 			c.addUnexplained(operation, again, got, "no repetition of the first response")
@@ -72,11 +74,10 @@ func (r *response) repeats(first *response) bool {
 }
 
 // addUnexplained adds a call whose response is wrong in every order.
-func (c *Client) addUnexplained(operation Operation, start time.Duration, got *response, text string) {
-	c.add(&Call{Operation: operation, Start: start, End: c.now(), Answer: Response{
-		Status: got.status, Reason: Unexplained, Provider: none, Class: none, Expected: none, Observed: unseen(),
-		Detail: fmt.Sprintf("%s: %s", text, got.body),
-	}})
+func (c *Client) addUnexplained(operation model.Operation, start time.Duration, got *response, text string) {
+	answer := model.Accepted()
+	answer.Status, answer.Reason, answer.Detail = got.status, model.Unexplained, fmt.Sprintf("%s: %s", text, got.body)
+	c.add(&Call{Operation: operation, Start: start, End: c.now(), Answer: answer})
 }
 
 // repeatLost sends a request again whose response was lost. If it is refused, the first attempt may still be executed:
@@ -85,7 +86,7 @@ func (c *Client) repeatLost(ctx context.Context, lost attempt) error {
 	again := c.now()
 	got, err := c.send(ctx, lost.sent)
 	if err != nil {
-		return fmt.Errorf("%s: %w", lost.operation, err)
+		return fmt.Errorf("%s: %w", model.Describe(lost.operation), err)
 	}
 	if got.status < http.StatusMultipleChoices {
 		return c.record(lost.operation, lost.start, c.now(), got)
@@ -101,7 +102,7 @@ func (c *Client) Resolve(ctx context.Context) error {
 		start := c.now()
 		got, err := c.send(ctx, lost.sent)
 		if err != nil {
-			return fmt.Errorf("%s: %w", lost.operation, err)
+			return fmt.Errorf("%s: %w", model.Describe(lost.operation), err)
 		}
 		if got.isReplayed {
 			start = lost.start
@@ -115,7 +116,7 @@ func (c *Client) Resolve(ctx context.Context) error {
 }
 
 // doTwice sends a request twice at once under one key. If both succeed, one of them has been executed.
-func (c *Client) doTwice(ctx context.Context, operation Operation, sent request) error {
+func (c *Client) doTwice(ctx context.Context, operation model.Operation, sent request) error {
 	var group sync.WaitGroup
 	var got [2]*response
 	var failed [2]error
