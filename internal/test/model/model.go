@@ -11,7 +11,7 @@
 // false.
 //
 // Package history searches orders of concurrent requests with it; the random tests of package store compare sequences of writes
-// with it. Package store has a second model, of claims and inventories, which shares nothing with this one.
+// with it. Package store has a second model, of claims and inventories, which shares no rule with this one.
 package model
 
 import (

@@ -17,7 +17,7 @@ import (
 // stateMachine runs the same operations on the database and on a model of it.
 type stateMachine struct {
 	*bundle
-	model     *model
+	model     *claimModel
 	providers []uuid.UUID
 	consumers []uuid.UUID
 }
@@ -27,7 +27,7 @@ var machineClasses = []string{"VCPU", "MEMORY_MB", "DISK_GB", "CUSTOM_NOT_THERE"
 
 // newMachine creates providers and names that no other machine uses.
 func newMachine(b *bundle, number int) *stateMachine {
-	m := &stateMachine{bundle: b, model: &model{
+	m := &stateMachine{bundle: b, model: &claimModel{
 		providers: map[uuid.UUID]*modelProvider{}, consumers: map[uuid.UUID]*modelConsumer{},
 		classes: map[string]bool{"VCPU": true, "MEMORY_MB": true, "DISK_GB": true},
 	}}
@@ -93,16 +93,7 @@ func (m *stateMachine) drawRecords(t *rapid.T) []store.Inventory {
 		if isWrong && !rarely(t, "unknown class") || !isWrong && rapid.IntRange(0, 7).Draw(t, "without "+class) == 5 {
 			continue
 		}
-		record := store.Inventory{
-			Class: class, Total: rapid.Int32Range(8, 20).Draw(t, "total"), Reserved: rapid.Int32Range(0, 3).Draw(t, "reserved"),
-			MinUnit: rapid.Int32Range(1, 2).Draw(t, "min"), MaxUnit: rapid.Int32Range(8, 16).Draw(t, "max"),
-			StepSize:        rapid.Int32Range(1, 2).Draw(t, "step"),
-			AllocationRatio: rapid.SampledFrom([]float64{1, 1.5, 0.75, 4}).Draw(t, "ratio"),
-		}
-		if rarely(t, "no capacity") {
-			record.AllocationRatio = rapid.SampledFrom([]float64{0, 0.01, -0.1, -4}).Draw(t, "ratio")
-		}
-		records = append(records, record)
+		records = append(records, inventoryOf(class, drawInventory(t)))
 	}
 	return records
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/berthd/berth/server/data/store"
 )
 
-// model is an independent implementation of writes: the same rules over maps in memory, without concurrency. Its result
-// for each write must equal that of the database.
-type model struct {
+// claimModel is a second implementation of claims, inventories and reshapes, which shares no rule with package model: the
+// same rules over maps in memory. It computes the result of each write, with the first rule of several that a request violates.
+type claimModel struct {
 	providers map[uuid.UUID]*modelProvider
 	consumers map[uuid.UUID]*modelConsumer
 	classes   map[string]bool
@@ -35,8 +35,8 @@ type part struct {
 }
 
 // clone is for writes that may fail after they have begun.
-func (m *model) clone() *model {
-	copied := &model{
+func (m *claimModel) clone() *claimModel {
+	copied := &claimModel{
 		providers: map[uuid.UUID]*modelProvider{}, consumers: map[uuid.UUID]*modelConsumer{}, classes: m.classes,
 	}
 	for id, of := range m.providers {
@@ -48,7 +48,7 @@ func (m *model) clone() *model {
 	return copied
 }
 
-func (m *model) used(of part) (sum int64) {
+func (m *claimModel) used(of part) (sum int64) {
 	for _, consumer := range m.consumers {
 		sum += consumer.taken[of]
 	}
@@ -60,7 +60,7 @@ func capacity(of store.Inventory) float64 {
 }
 
 // claim replaces the allocations of consumers. checked: their generations are compared.
-func (m *model) claim(claims []store.Claim, checked bool) store.Rule {
+func (m *claimModel) claim(claims []store.Claim, checked bool) store.Rule {
 	if rule := m.mayClaim(claims, checked); rule != "" {
 		return rule
 	}
@@ -68,7 +68,7 @@ func (m *model) claim(claims []store.Claim, checked bool) store.Rule {
 }
 
 // mayClaim checks everything except the capacity.
-func (m *model) mayClaim(claims []store.Claim, checked bool) store.Rule {
+func (m *claimModel) mayClaim(claims []store.Claim, checked bool) store.Rule {
 	for _, claim := range claims {
 		present := m.consumers[claim.Consumer]
 		isKnown := present != nil && claim.Generation != nil && *claim.Generation == present.generation
@@ -92,7 +92,7 @@ func (m *model) mayClaim(claims []store.Claim, checked bool) store.Rule {
 }
 
 // take replaces the allocations if the capacity suffices, and raises the generations.
-func (m *model) take(claims []store.Claim) store.Rule {
+func (m *claimModel) take(claims []store.Claim) store.Rule {
 	had, soFar := map[part]int64{}, map[part]int64{}
 	for _, claim := range claims {
 		if present := m.consumers[claim.Consumer]; present != nil {
@@ -129,7 +129,7 @@ func (m *model) take(claims []store.Claim) store.Rule {
 }
 
 // settle writes one claim, and records the providers of a consumer that is deleted.
-func (m *model) settle(claim store.Claim, bumped map[uuid.UUID]bool) {
+func (m *claimModel) settle(claim store.Claim, bumped map[uuid.UUID]bool) {
 	present := m.consumers[claim.Consumer]
 	if len(claim.Allocations) == 0 {
 		if present != nil {
@@ -152,14 +152,14 @@ func (m *model) settle(claim store.Claim, bumped map[uuid.UUID]bool) {
 }
 
 // drop deletes all allocations of a consumer; the providers' generations stay.
-func (m *model) drop(consumer uuid.UUID) (existed bool) {
+func (m *claimModel) drop(consumer uuid.UUID) (existed bool) {
 	existed = m.consumers[consumer] != nil
 	delete(m.consumers, consumer)
 	return existed
 }
 
 // replaceInventories is also the last step of a reshape, which does not check the reserved amount.
-func (m *model) replaceInventories(provider uuid.UUID, generation int64, records []store.Inventory, least float64) store.Rule {
+func (m *claimModel) replaceInventories(provider uuid.UUID, generation int64, records []store.Inventory, least float64) store.Rule {
 	of := m.providers[provider]
 	switch {
 	case of == nil:
@@ -178,7 +178,7 @@ func (m *model) replaceInventories(provider uuid.UUID, generation int64, records
 	return m.setInventories(provider, records)
 }
 
-func (m *model) setInventories(provider uuid.UUID, records []store.Inventory) store.Rule {
+func (m *claimModel) setInventories(provider uuid.UUID, records []store.Inventory) store.Rule {
 	wanted := map[string]store.Inventory{}
 	for _, record := range records {
 		wanted[record.Class] = record
@@ -194,7 +194,7 @@ func (m *model) setInventories(provider uuid.UUID, records []store.Inventory) st
 }
 
 // reshape is three steps in one transaction.
-func (m *model) reshape(shapes []store.ReshapedProvider, claims []store.Claim) store.Rule {
+func (m *claimModel) reshape(shapes []store.ReshapedProvider, claims []store.Claim) store.Rule {
 	for _, shape := range shapes {
 		switch of := m.providers[shape.Provider]; {
 		case of == nil:

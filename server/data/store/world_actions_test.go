@@ -3,12 +3,13 @@ package store_test
 import (
 	"context"
 	"maps"
-	"slices"
+	"net/http"
 	"sync"
 
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
 
+	"github.com/berthd/berth/internal/test/model"
 	"github.com/berthd/berth/server/data/store"
 )
 
@@ -40,18 +41,11 @@ func (c *worldTally) note(operation string, rule store.Rule) {
 	}
 }
 
-// agree compares the results of the database and of the model for a write.
-func (m *worldMachine) agree(t *rapid.T, operation string, got error, want store.Rule) {
-	t.Helper()
-	same(t, got, want)
-	m.tally.note(operation, want)
-}
-
 // risen compares the generation that an accepted write returned with the model's.
-func (m *worldMachine) risen(t *rapid.T, provider uuid.UUID, err error, after int64) {
+func (m *worldMachine) risen(t *rapid.T, provider int, err error, after int64) {
 	t.Helper()
-	if want := m.model.providers[provider]; err == nil && after != want.generation {
-		t.Fatalf("generation = %d, and %d in the model", after, want.generation)
+	if want := m.state.Providers[provider].Generation; err == nil && after != want {
+		t.Fatalf("generation = %d, and %d in the model", after, want)
 	}
 }
 
@@ -65,157 +59,176 @@ func (m *worldMachine) actions(ctx context.Context) map[string]func(*rapid.T) {
 	return all
 }
 
+func (m *worldMachine) create(ctx context.Context, t *rapid.T, w model.CreateProvider) {
+	made, err := m.ProviderCreate(ctx, m.ids[w.At], m.names[w.Name], m.parent(w.Parent))
+	m.agree(t, "create provider", w, err)
+	if err == nil && made.Root != m.ids[m.state.Root(w.At)] {
+		t.Fatalf("root = %s, want %s", made.Root, m.ids[m.state.Root(w.At)])
+	}
+}
+
 func (m *worldMachine) providerActions(ctx context.Context) map[string]func(*rapid.T) {
+	drawName := func(t *rapid.T) int8 { return rapid.Int8Range(0, int8(len(m.names)-1)).Draw(t, "name") }
 	return map[string]func(*rapid.T){
 		"create provider": func(t *rapid.T) {
-			id, name := rapid.SampledFrom(m.ids).Draw(t, "id"), rapid.SampledFrom(m.names).Draw(t, "name")
-			parent := m.parent(t)
-			made, err := m.ProviderCreate(ctx, id, name, parent)
-			m.agree(t, "create provider", err, m.model.createProvider(id, name, parent))
-			if err == nil && made.Root != m.model.root(id) {
-				t.Fatalf("root = %s, want %s", made.Root, m.model.root(id))
-			}
+			id, name := rapid.IntRange(0, len(m.ids)-1).Draw(t, "id"), drawName(t)
+			m.create(ctx, t, model.CreateProvider{At: id, Name: name, Parent: m.drawParent(t)})
 		},
 		"update provider": func(t *rapid.T) {
-			id := m.provider(t)
-			change := store.ProviderChange{
-				Name: rapid.SampledFrom(m.names).Draw(t, "name"), MayReparent: !rarely(t, "before 1.37"),
-				SetParent: rapid.IntRange(0, 2).Draw(t, "move") > 0,
+			id := m.drawProvider(t)
+			w := model.UpdateProvider{
+				At: id, Name: drawName(t), Before137: rarely(t, "before 1.37"),
+				KeepParent: rapid.IntRange(0, 2).Draw(t, "move") == 0, Parent: model.None,
 			}
-			if of := m.model.sites[id]; of != nil && rapid.Bool().Draw(t, "same name") {
-				change.Name = of.name
+			if m.exists(id) && rapid.Bool().Draw(t, "same name") {
+				w.Name = m.state.Providers[id].Name
 			}
-			if change.SetParent {
-				change.Parent = m.parent(t)
+			if !w.KeepParent {
+				w.Parent = m.drawParent(t)
 			}
-			_, err := m.ProviderUpdate(ctx, id, change)
-			m.agree(t, "update provider", err, m.model.updateProvider(id, change))
+			_, err := m.ProviderUpdate(ctx, m.ids[id], store.ProviderChange{
+				Name: m.names[w.Name], MayReparent: !w.Before137, SetParent: !w.KeepParent, Parent: m.parent(w.Parent),
+			})
+			m.agree(t, "update provider", w, err)
 		},
 		"delete provider": func(t *rapid.T) {
-			id := m.provider(t)
-			m.agree(t, "delete provider", m.ProviderDelete(ctx, id, nil), m.model.deleteProvider(id))
+			id := m.drawProvider(t)
+			m.agree(t, "delete provider", model.DeleteProvider{At: id, Given: model.None}, m.ProviderDelete(ctx, m.ids[id], nil))
 		},
 	}
 }
 
+func (m *worldMachine) replaceInventories(ctx context.Context, t *rapid.T, w model.ReplaceInventories) {
+	after, err := m.InventoryReplace(ctx, m.ids[w.At], w.Given, m.records(w.Inventories), w.Least)
+	m.agree(t, "replace inventories", w, err)
+	m.risen(t, w.At, err, after)
+}
+
 func (m *worldMachine) inventoryActions(ctx context.Context) map[string]func(*rapid.T) {
 	least := func(t *rapid.T) int32 { return rapid.Int32Range(0, 1).Draw(t, "least capacity") }
+	change := func(t *rapid.T, name string, w model.ChangeInventory) {
+		var after int64
+		var err error
+		switch record := inventoryOf(m.classes[w.Class], w.Inventory); w.Method {
+		case http.MethodPost:
+			after, err = m.InventoryCreate(ctx, m.ids[w.At], nil, record, w.Least)
+		case http.MethodPut:
+			after, err = m.InventoryUpdate(ctx, m.ids[w.At], w.Given, record, w.Least)
+		default:
+			after, err = m.InventoryDelete(ctx, m.ids[w.At], nil, record.Class)
+		}
+		m.agree(t, name, w, err)
+		m.risen(t, w.At, err, after)
+	}
 	return map[string]func(*rapid.T){
 		"replace inventories": func(t *rapid.T) {
-			id, least := m.provider(t), least(t)
-			generation, records := m.generation(t, id), m.records(t)
-			after, err := m.InventoryReplace(ctx, id, generation, records, least)
-			m.agree(t, "replace inventories", err, m.model.replaceInventories(id, generation, records, float64(least)))
-			m.risen(t, id, err, after)
+			id := m.drawProvider(t)
+			m.replaceInventories(ctx, t, model.ReplaceInventories{
+				At: id, Least: least(t), Given: m.drawGeneration(t, id), Inventories: m.drawInventories(t),
+			})
 		},
 		"create inventory": func(t *rapid.T) {
-			id, least, record := m.provider(t), least(t), m.record(t, m.class(t))
-			after, err := m.InventoryCreate(ctx, id, nil, record, least)
-			m.agree(t, "create inventory", err, m.model.createInventory(id, record, float64(least)))
-			m.risen(t, id, err, after)
+			change(t, "create inventory", model.ChangeInventory{
+				Method: http.MethodPost, At: m.drawProvider(t), Given: model.None, Least: least(t), Inventory: drawInventory(t), Class: m.drawClass(t),
+			})
 		},
 		"update inventory": func(t *rapid.T) {
-			id, least, record := m.provider(t), least(t), m.record(t, m.class(t))
-			generation := m.generation(t, id)
-			after, err := m.InventoryUpdate(ctx, id, generation, record, least)
-			m.agree(t, "update inventory", err, m.model.updateInventory(id, generation, record, float64(least)))
-			m.risen(t, id, err, after)
+			id := m.drawProvider(t)
+			change(t, "update inventory", model.ChangeInventory{
+				Method: http.MethodPut, At: id, Given: m.drawGeneration(t, id), Least: least(t), Inventory: drawInventory(t), Class: m.drawClass(t),
+			})
 		},
 		"delete inventory": func(t *rapid.T) {
-			id, class := m.provider(t), m.class(t)
-			after, err := m.InventoryDelete(ctx, id, nil, class)
-			m.agree(t, "delete inventory", err, m.model.deleteInventory(id, class))
-			m.risen(t, id, err, after)
+			change(t, "delete inventory", model.ChangeInventory{
+				Method: http.MethodDelete, At: m.drawProvider(t), Given: model.None, Class: m.drawClass(t),
+			})
 		},
 		"clear inventories": func(t *rapid.T) {
-			id := m.provider(t)
-			after, err := m.InventoryClear(ctx, id, nil)
-			m.agree(t, "clear inventories", err, m.model.clearInventories(id))
+			id := m.drawProvider(t)
+			after, err := m.InventoryClear(ctx, m.ids[id], nil)
+			m.agree(t, "clear inventories", model.ReplaceInventories{At: id, Given: model.None, IsDelete: true}, err)
 			m.risen(t, id, err, after)
 		},
 	}
 }
 
 func (m *worldMachine) claimActions(ctx context.Context) map[string]func(*rapid.T) {
-	replace := func(t *rapid.T, operation string, claims []store.Claim, checked bool) {
-		err := m.AllocationReplace(ctx, claims, checked)
-		m.agree(t, operation, err, m.model.claim(claims, checked))
-		if err == nil {
-			m.model.noteOwners(claims)
-		}
+	replace := func(t *rapid.T, name string, most int, isChecked bool) {
+		wants, claims := m.drawWants(t, most)
+		m.agree(t, name, model.Claim{Wants: wants, IsUnchecked: !isChecked}, m.AllocationReplace(ctx, claims, isChecked))
 	}
 	// This operation is twice in the table, so that it is drawn twice as often.
-	put := func(t *rapid.T) { replace(t, "put allocations", m.claims(t, 1), rapid.Bool().Draw(t, "checked")) }
+	put := func(t *rapid.T) { replace(t, "put allocations", 1, rapid.Bool().Draw(t, "checked")) }
 	return map[string]func(*rapid.T){
 		"put allocations": put, "put allocations again": put,
-		"post allocations": func(t *rapid.T) { replace(t, "post allocations", m.claims(t, 3), true) },
+		"post allocations": func(t *rapid.T) { replace(t, "post allocations", 3, true) },
 		"delete allocations": func(t *rapid.T) {
-			consumer := rapid.SampledFrom(m.consumers).Draw(t, "consumer")
-			existed, err := m.AllocationDelete(ctx, consumer, nil)
-			if want := m.model.drop(consumer); err != nil || existed != want {
-				t.Fatalf("deleted: got %v, %v, want %v", existed, err, want)
-			}
-			delete(m.model.owners, consumer)
-			if m.tally.note("delete allocations", ""); !existed {
+			consumer := rapid.IntRange(0, len(m.consumers)-1).Draw(t, "consumer")
+			existed, err := m.AllocationDelete(ctx, m.consumers[consumer], nil)
+			answer := m.refusal(nil, err)
+			if m.tally.note("delete allocations", ""); err == nil && !existed {
 				m.tally.note("delete allocations", "of no consumer")
+				answer.Reason = model.NoConsumer
 			}
+			m.judge(t, model.DeleteAllocations{Consumer: consumer}, answer)
 		},
 		"reshape": func(t *rapid.T) {
+			var w model.Reshape
 			var shapes []store.ReshapedProvider
-			present := slices.SortedFunc(maps.Keys(m.model.sites), compareUUIDs)
+			present := numbers(len(m.ids), m.exists)
 			if len(present) == 0 || rarely(t, "unknown providers") {
-				present = m.ids
+				present = numbers(len(m.ids), always)
 			}
 			for _, id := range rapid.Permutation(present).Draw(t, "providers")[:rapid.IntRange(1, min(3, len(present))).Draw(t, "shapes")] {
-				shapes = append(shapes, store.ReshapedProvider{Provider: id, Generation: m.generation(t, id), Records: m.records(t)})
+				shape := model.Shape{At: id, Given: m.drawGeneration(t, id), Inventories: m.drawInventories(t)}
+				w.Shapes = append(w.Shapes, shape)
+				shapes = append(shapes, store.ReshapedProvider{Provider: m.ids[id], Generation: shape.Given, Records: m.records(shape.Inventories)})
 			}
-			claims := m.claims(t, 3)
-			err := m.Reshape(ctx, shapes, claims)
-			m.agree(t, "reshape", err, m.model.reshape(shapes, claims))
-			if err == nil {
-				m.model.noteOwners(claims)
-			}
+			var claims []store.Claim
+			w.Wants, claims = m.drawWants(t, 3)
+			m.agree(t, "reshape", w, m.Reshape(ctx, shapes, claims))
 		},
 	}
 }
 
 func (m *worldMachine) nameActions(ctx context.Context) map[string]func(*rapid.T) {
-	customClass := func(t *rapid.T, label string) string {
+	customClass := func(t *rapid.T, label string) int {
 		if rarely(t, "standard "+label) {
-			return "VCPU"
+			return 0
 		}
-		return rapid.SampledFrom(m.classes[2:]).Draw(t, label)
+		return rapid.IntRange(standardClasses, len(m.classes)-1).Draw(t, label)
+	}
+	made := func(t *rapid.T, name string, w model.Operation, exists, created bool, err error) {
+		if created == exists {
+			t.Fatalf("%s: created: got %v, %v, exists in the model: %v", name, created, err, exists)
+		}
+		m.agree(t, name, w, err)
 	}
 	return map[string]func(*rapid.T){
 		"make trait": func(t *rapid.T) {
-			name := rapid.SampledFrom(m.traits[len(standardTraits):]).Draw(t, "trait")
-			created, _, err := m.TraitEnsure(ctx, name)
-			if err != nil || created == m.model.traits[name] {
-				t.Fatalf("created: got %v, %v, exists in the model: %v", created, err, m.model.traits[name])
-			}
-			m.model.traits[name] = true
-			m.tally.note("make trait", "")
+			trait := rapid.IntRange(standardTraits, len(m.traits)-1).Draw(t, "trait")
+			created, _, err := m.TraitEnsure(ctx, m.traits[trait])
+			made(t, "make trait", model.CreateTrait{Trait: trait}, m.hasTrait(trait), created, err)
 		},
 		"delete trait": func(t *rapid.T) {
-			name := rapid.SampledFrom(m.traits).Draw(t, "trait")
-			m.agree(t, "delete trait", m.TraitDelete(ctx, name), m.model.deleteTrait(name))
+			trait := rapid.IntRange(0, len(m.traits)-1).Draw(t, "trait")
+			w := model.DeleteTrait{Trait: trait, IsStandard: trait < standardTraits}
+			m.agree(t, "delete trait", w, m.TraitDelete(ctx, m.traits[trait]))
 		},
 		"make class": func(t *rapid.T) {
-			name := customClass(t, "class")
-			created, err := m.ResourceClassCreate(ctx, name)
-			if err != nil || created == m.model.classes[name] {
-				t.Fatalf("created: got %v, %v, exists in the model: %v", created, err, m.model.classes[name])
-			}
-			m.model.classes[name] = true
-			m.tally.note("make class", "")
+			class := customClass(t, "class")
+			created, err := m.ResourceClassCreate(ctx, m.classes[class])
+			made(t, "make class", model.CreateClass{Class: class}, m.hasClass(class), created, err)
 		},
 		"rename class": func(t *rapid.T) {
-			name, newName := customClass(t, "class"), customClass(t, "name")
-			m.agree(t, "rename class", m.ResourceClassRename(ctx, name, newName), m.model.renameClass(name, newName))
+			w := model.RenameClass{Class: customClass(t, "class"), To: customClass(t, "name")}
+			w.IsStandard = w.Class < standardClasses
+			m.agree(t, "rename class", w, m.ResourceClassRename(ctx, m.classes[w.Class], m.classes[w.To]))
 		},
 		"delete class": func(t *rapid.T) {
-			name := customClass(t, "class")
-			m.agree(t, "delete class", m.ResourceClassDelete(ctx, name), m.model.deleteClass(name))
+			class := customClass(t, "class")
+			w := model.DeleteClass{Class: class, IsStandard: class < standardClasses}
+			m.agree(t, "delete class", w, m.ResourceClassDelete(ctx, m.classes[class]))
 		},
 	}
 }
@@ -223,34 +236,42 @@ func (m *worldMachine) nameActions(ctx context.Context) map[string]func(*rapid.T
 func (m *worldMachine) memberActions(ctx context.Context) map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"replace traits": func(t *rapid.T) {
-			id := m.provider(t)
-			generation := m.generation(t, id)
-			names := rapid.SliceOfN(rapid.Custom(m.presentTrait), 0, 3).Draw(t, "traits")
-			after, _, err := m.ProviderTraitReplace(ctx, id, generation, names)
-			m.agree(t, "replace traits", err, m.model.replaceTraits(id, &generation, names))
+			id := m.drawProvider(t)
+			w := model.ReplaceTraits{At: id, Given: m.drawGeneration(t, id)}
+			names := []string{} // nil is not the empty set
+			for _, trait := range rapid.SliceOfN(rapid.Custom(m.drawTrait), 0, 3).Draw(t, "traits") {
+				w.Traits |= 1 << trait
+				names = append(names, m.traits[trait])
+			}
+			after, _, err := m.ProviderTraitReplace(ctx, m.ids[id], w.Given, names)
+			m.agree(t, "replace traits", w, err)
 			if len(names) > 0 { // the result has one row for each of them
 				m.risen(t, id, err, after)
 			}
 		},
 		"clear traits": func(t *rapid.T) {
-			id := m.provider(t)
-			m.agree(t, "clear traits", m.ProviderTraitClear(ctx, id, nil), m.model.replaceTraits(id, nil, nil))
+			id := m.drawProvider(t)
+			m.agree(t, "clear traits", model.ReplaceTraits{At: id, Given: model.None}, m.ProviderTraitClear(ctx, m.ids[id], nil))
 		},
 		"replace aggregates": func(t *rapid.T) {
-			id := m.provider(t)
-			known := at(m.generation(t, id))
+			id := m.drawProvider(t)
+			w := model.ReplaceAggregates{At: id, Given: m.drawGeneration(t, id)}
+			known := &w.Given
 			if rarely(t, "before 1.19") {
-				known = nil
+				w.Given, known = model.None, nil
 			}
-			aggregates := rapid.SliceOfN(rapid.SampledFrom(m.aggregates), 0, 3).Draw(t, "aggregates")
-			after, err := m.ProviderAggregateReplace(ctx, id, known, aggregates)
-			m.agree(t, "replace aggregates", err, m.model.replaceAggregates(id, known, aggregates))
+			aggregates := []uuid.UUID{} // nil is not the empty set
+			for _, aggregate := range rapid.SliceOfN(rapid.IntRange(0, len(m.aggregates)-1), 0, 3).Draw(t, "aggregates") {
+				w.Aggregates |= 1 << aggregate
+				aggregates = append(aggregates, m.aggregates[aggregate])
+			}
+			after, err := m.ProviderAggregateReplace(ctx, m.ids[id], known, aggregates)
+			m.agree(t, "replace aggregates", w, err)
 			m.risen(t, id, err, after)
 		},
 	}
 }
 
-func (m *worldMachine) presentTrait(t *rapid.T) string {
-	there := slices.DeleteFunc(slices.Clone(m.traits), func(name string) bool { return !standardTraits[name] && !m.model.traits[name] })
-	return anyOf(t, there, m.traits, "trait")
+func (m *worldMachine) drawTrait(t *rapid.T) int {
+	return anyOf(t, numbers(len(m.traits), m.hasTrait), numbers(len(m.traits), always), "trait")
 }

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -9,129 +10,148 @@ import (
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
 
+	"github.com/berthd/berth/internal/test/model"
 	"github.com/berthd/berth/server/data/store"
 )
 
-// compare reads the whole database and compares it with the model.
+// compare reads the whole database and has the model judge what it reads.
 func (m *worldMachine) compare(ctx context.Context, t *rapid.T) {
-	for _, id := range m.ids {
-		if m.model.sites[id] == nil {
-			if _, err := m.ProviderShow(ctx, id); outcome(err) != store.ProviderNotFound {
-				t.Fatalf("provider %s does not exist in the model; error = %v", id, err)
-			}
-			continue
+	for p := range m.ids {
+		m.compareProvider(ctx, t, p)
+		if m.exists(p) {
+			m.compareTree(ctx, t, p)
+			m.compareHoldings(ctx, t, p)
 		}
-		m.compareSite(ctx, t, id)
-		m.compareHoldings(ctx, t, id)
 	}
-	for _, id := range m.consumers {
-		m.compareConsumer(ctx, t, id)
+	for who := range m.consumers {
+		m.compareConsumer(ctx, t, who)
 	}
 	m.compareUsages(ctx, t)
 	m.compareNames(ctx, t)
 }
 
-// compareSite compares providers and their trees.
-func (m *worldMachine) compareSite(ctx context.Context, t *rapid.T, id uuid.UUID) {
-	want := m.model.sites[id]
-	got, err := m.ProviderShow(ctx, id)
-	if err != nil || got.Name != want.name || got.Generation != m.model.providers[id].generation || got.Root != m.model.root(id) ||
-		(got.Parent == nil) != (want.parent == nil) || got.Parent != nil && *got.Parent != *want.parent {
-		t.Fatalf("provider %s: got %+v, %v, want %+v", id, got, err, want)
+// reads has the model judge a part of a provider.
+func (m *worldMachine) reads(t *rapid.T, operation model.Operation, err error, show func(*model.Observed)) {
+	t.Helper()
+	answer := m.refusal(operation, err)
+	if err == nil {
+		show(&answer.Observed)
 	}
-	rows, err := m.ProviderList(ctx, store.ProviderFilter{InTree: &id})
+	m.judge(t, operation, answer)
+}
+
+func (m *worldMachine) number(id uuid.UUID) int { return slices.Index(m.ids, id) }
+
+func (m *worldMachine) compareProvider(ctx context.Context, t *rapid.T, p int) {
+	got, err := m.ProviderShow(ctx, m.ids[p])
+	m.reads(t, model.Read{At: p}, err, func(seen *model.Observed) {
+		seen.Generation, seen.Name, seen.Root = got.Generation, int8(slices.Index(m.names, got.Name)), m.number(got.Root)
+		if got.Parent != nil {
+			seen.Parent = m.number(*got.Parent)
+		}
+	})
+}
+
+// compareTree compares the providers of a tree.
+func (m *worldMachine) compareTree(ctx context.Context, t *rapid.T, p int) {
+	rows, err := m.ProviderList(ctx, store.ProviderFilter{InTree: &m.ids[p]})
 	m.must(err)
 	defer rows.Close()
-	tree := map[uuid.UUID]bool{}
+	var tree []int
 	for row, err := range rows.All() {
 		m.must(err)
-		tree[row.UUID] = true
+		tree = append(tree, m.number(row.UUID))
 	}
-	for other := range m.model.sites {
-		if is := m.model.root(other) == m.model.root(id); is != tree[other] {
-			t.Fatalf("the tree of %s: %s in it: got %v, want %v", id, other, tree[other], is)
-		}
+	slices.Sort(tree)
+	want := numbers(len(m.ids), func(other int) bool { return m.exists(other) && m.state.Root(other) == m.state.Root(p) })
+	if !slices.Equal(tree, want) {
+		t.Fatalf("the tree of provider %d: got %v, want %v", p, tree, want)
 	}
 }
 
-// compareHoldings compares inventories, traits and aggregates of providers.
-func (m *worldMachine) compareHoldings(ctx context.Context, t *rapid.T, id uuid.UUID) {
-	want, got := m.model.providers[id], map[string]store.Inventory{}
-	found, err := m.InventoryList(ctx, id)
-	m.must(err)
-	for _, record := range found.Records {
-		if used := m.model.used(part{id, record.Class}); record.Used != used {
-			t.Fatalf("%s of %s: got %d used, want %d", record.Class, id, record.Used, used)
+// compareHoldings compares inventories, usages, traits, aggregates and allocations of a provider.
+func (m *worldMachine) compareHoldings(ctx context.Context, t *rapid.T, p int) {
+	found, err := m.InventoryList(ctx, m.ids[p])
+	for _, part := range []model.Part{model.PartInventories, model.PartUsages} {
+		m.reads(t, model.Read{At: p, Part: part}, err, func(seen *model.Observed) {
+			seen.Generation = found.Generation
+			for _, of := range found.Records {
+				class := slices.Index(m.classes, of.Class)
+				seen.Used[class], seen.Inventories[class] = of.Used, model.Inventory{
+					Total: of.Total, Reserved: of.Reserved, MinUnit: of.MinUnit, MaxUnit: of.MaxUnit, StepSize: of.StepSize, Ratio: of.AllocationRatio,
+				}
+			}
+		})
+	}
+	generation, present, err := m.ProviderTraitList(ctx, m.ids[p])
+	m.reads(t, model.Read{At: p, Part: model.PartTraits}, err, func(seen *model.Observed) {
+		seen.Generation = generation
+		for _, trait := range present {
+			seen.Traits |= 1 << slices.Index(m.traits, trait.Name)
 		}
-		record.Used, record.ModifiedAt = 0, want.inventories[record.Class].ModifiedAt
-		got[record.Class] = record
-	}
-	if !maps.Equal(got, want.inventories) {
-		t.Fatalf("inventories of %s: got %v, want %v", id, got, want.inventories)
-	}
-	_, present, err := m.ProviderTraitList(ctx, id)
-	m.must(err)
-	traits := map[string]bool{}
-	for _, trait := range present {
-		traits[trait.Name] = true
-	}
-	_, members, err := m.ProviderAggregateList(ctx, id)
-	m.must(err)
-	aggregates := map[uuid.UUID]bool{}
-	for _, aggregate := range members {
-		aggregates[aggregate] = true
-	}
-	if of := m.model.sites[id]; !maps.Equal(traits, of.traits) || !maps.Equal(aggregates, of.aggregates) {
-		t.Fatalf("provider %s: got traits %v and aggregates %v, want %v and %v", id, traits, aggregates, of.traits, of.aggregates)
-	}
-	m.compareTakers(ctx, t, id)
+	})
+	generation, members, err := m.ProviderAggregateList(ctx, m.ids[p])
+	m.reads(t, model.Read{At: p, Part: model.PartAggregates}, err, func(seen *model.Observed) {
+		seen.Generation = generation
+		for _, aggregate := range members {
+			seen.Aggregates |= 1 << slices.Index(m.aggregates, aggregate)
+		}
+	})
+	generation, rows, err := m.ProviderAllocationList(ctx, m.ids[p])
+	m.reads(t, model.Read{At: p, Part: model.PartAllocations}, err, func(seen *model.Observed) {
+		seen.Generation = generation
+		for _, row := range rows {
+			who := slices.Index(m.consumers, row.Consumer)
+			seen.ConsumerGenerations[who] = row.Generation
+			seen.ByConsumer[who][slices.Index(m.classes, row.Class)] = row.Amount
+		}
+	})
 }
 
-// compareTakers compares the allocations on a provider.
-func (m *worldMachine) compareTakers(ctx context.Context, t *rapid.T, id uuid.UUID) {
-	type taken struct {
-		consumer uuid.UUID
-		class    string
-	}
-	got, want := map[taken]int64{}, map[taken]int64{}
-	_, rows, err := m.ProviderAllocationList(ctx, id)
-	m.must(err)
-	for _, row := range rows {
-		got[taken{row.Consumer, row.Class}] = row.Amount
-	}
-	for consumer, has := range m.model.consumers {
-		for of, amount := range has.taken {
-			if of.provider == id {
-				want[taken{consumer, of.class}] = amount
+func (m *worldMachine) compareConsumer(ctx context.Context, t *rapid.T, who int) {
+	got, err := m.AllocationList(ctx, m.consumers[who])
+	m.reads(t, model.ReadAllocations{Consumer: who}, err, func(seen *model.Observed) {
+		if seen.Generation = got.Generation; got.Generation == 0 {
+			return
+		}
+		seen.Owner = model.Owner{Project: int8(slices.Index(m.tasks, got.ProjectID)), User: int8(slices.Index(m.users, got.UserID))}
+		if got.Type != nil {
+			seen.Owner.Type = int8(slices.Index(m.types, *got.Type))
+		}
+		for _, row := range got.Rows {
+			p := m.number(row.Provider)
+			seen.ProviderGenerations[p] = row.Generation
+			seen.Allocations[p][slices.Index(m.classes, row.Class)] = row.Amount
+		}
+	})
+}
+
+// usages sums the allocations of the consumers of a project; user and kind empty: any.
+func (m *worldMachine) usages(project int, user, kind string, byType bool) map[[2]string]store.Usage {
+	sums, counts := map[[2]string]store.Usage{}, map[string]int64{}
+	for _, consumer := range m.state.Consumers {
+		of, its := consumer.Owner, cmp.Or(m.types[consumer.Owner.Type], "unknown")
+		if consumer.Generation == 0 || int(of.Project) != project || user != "" && m.users[of.User] != user || kind != "" && its != kind {
+			continue
+		}
+		group := "all"
+		if byType {
+			group = its
+		}
+		counts[group]++
+		for p := range consumer.Allocations {
+			for class, amount := range consumer.Allocations[p] {
+				if key := [2]string{group, m.classes[class]}; amount > 0 {
+					sums[key] = store.Usage{ConsumerType: group, Class: key[1], Used: sums[key].Used + amount}
+				}
 			}
 		}
 	}
-	if !maps.Equal(got, want) {
-		t.Fatalf("allocations of provider %s: got %v, want %v", id, got, want)
+	for key, sum := range sums {
+		sum.ConsumerCount = counts[key[0]]
+		sums[key] = sum
 	}
-}
-
-func (m *worldMachine) compareConsumer(ctx context.Context, t *rapid.T, id uuid.UUID) {
-	got, err := m.AllocationList(ctx, id)
-	m.must(err)
-	want := m.model.consumers[id]
-	if want == nil {
-		if len(got.Rows) > 0 {
-			t.Fatalf("consumer %s: got %+v, want nothing", id, got)
-		}
-		return
-	}
-	of, kind := m.model.owners[id], "unknown"
-	if got.Type != nil {
-		kind = *got.Type
-	}
-	taken := map[part]int64{}
-	for _, row := range got.Rows {
-		taken[part{row.Provider, row.Class}] = row.Amount
-	}
-	if got.Generation != want.generation || (owner{got.ProjectID, got.UserID, kind}) != of || !maps.Equal(taken, want.taken) {
-		t.Fatalf("consumer %s: got %+v, want %+v of %+v", id, got, want, of)
-	}
+	return sums
 }
 
 func (m *worldMachine) compareUsages(ctx context.Context, t *rapid.T) {
@@ -152,26 +172,26 @@ func (m *worldMachine) compareUsages(ctx context.Context, t *rapid.T) {
 		for _, row := range rows {
 			got[[2]string{row.ConsumerType, row.Class}] = row
 		}
-		if want := m.model.usages(project, user, kind, filter.ByType); !maps.Equal(got, want) {
+		if want := m.usages(i, user, kind, filter.ByType); !maps.Equal(got, want) {
 			t.Fatalf("usages of %s, user %q, type %q: got %v, want %v", project, user, kind, got, want)
 		}
 	}
 }
 
 func (m *worldMachine) compareNames(ctx context.Context, t *rapid.T) {
-	for _, class := range m.classes[2:] {
-		if _, err := m.ResourceClassShow(ctx, class); (err == nil) != m.model.classes[class] {
-			t.Fatalf("class %s: got %v, and in the model: %v", class, err, m.model.classes[class])
+	for class := standardClasses; class < len(m.classes); class++ {
+		if _, err := m.ResourceClassShow(ctx, m.classes[class]); (err == nil) != m.hasClass(class) {
+			t.Fatalf("class %s: got %v, and in the model: %v", m.classes[class], err, m.hasClass(class))
 		}
 	}
-	there, err := m.TraitList(ctx, store.TraitFilter{Names: m.traits[len(standardTraits):]})
+	there, err := m.TraitList(ctx, store.TraitFilter{Names: m.traits[standardTraits:]})
 	m.must(err)
-	var got []string
+	var got []int
 	for _, trait := range there {
-		got = append(got, trait.Name)
+		got = append(got, slices.Index(m.traits, trait.Name))
 	}
 	slices.Sort(got)
-	if want := slices.Sorted(maps.Keys(m.model.traits)); !slices.Equal(got, want) {
+	if want := numbers(len(m.traits), func(i int) bool { return i >= standardTraits && m.hasTrait(i) }); !slices.Equal(got, want) {
 		t.Fatalf("traits: got %v, want %v", got, want)
 	}
 }
@@ -195,7 +215,7 @@ func TestModel_RandomOperations_MatchStore(t *testing.T) {
 					number++
 					tally.begun()
 					m := newWorldMachine(b, number, tally)
-					m.begin(b.t.Context())
+					m.begin(b.t.Context(), t)
 					t.Repeat(m.actions(b.t.Context()))
 					m.compare(b.t.Context(), t)
 				})
