@@ -14,7 +14,7 @@ const (
 	enough = 3
 	// perBusy is the number of writes per RetriesExhausted, of which one is always permitted. A
 	// correct server retries about four of a thousand writes, each up to three times, so that
-	// almost model.None exhausts its retries.
+	// almost none exhausts its retries.
 	perBusy = 1000
 )
 

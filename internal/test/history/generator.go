@@ -27,8 +27,12 @@ func (c *Client) CreateProviders(ctx context.Context) error {
 func (c *Client) ReadAll(ctx context.Context) error {
 	var operations []model.Operation
 	for p := range providers {
-		operations = append(operations, model.Read{At: p}, model.Read{At: p, Part: model.PartInventories}, model.Read{At: p, Part: model.PartAllocations},
-			model.Read{At: p, Part: model.PartUsages}, model.Read{At: p, Part: model.PartTraits}, model.ReadTree{At: p})
+		for _, part := range []model.Part{
+			model.Itself, model.PartInventories, model.PartAllocations, model.PartUsages, model.PartTraits,
+		} {
+			operations = append(operations, model.Read{At: p, Part: part})
+		}
+		operations = append(operations, model.ReadTree{At: p})
 	}
 	for who := range consumers {
 		operations = append(operations, model.ReadAllocations{Consumer: who})
@@ -41,10 +45,13 @@ func (c *Client) ReadAll(ctx context.Context) error {
 	return nil
 }
 
+// draw is a random request.
+type draw = func(*Client, context.Context) (model.Operation, error)
+
 // acts are the requests of a client, with their relative frequency.
 var acts = []struct {
 	weight int
-	draw   func(*Client, context.Context) (model.Operation, error)
+	draw   draw
 }{
 	{30, (*Client).drawClaim},
 	{10, (*Client).drawClaims},
@@ -55,22 +62,12 @@ var acts = []struct {
 	{8, func(c *Client, _ context.Context) (model.Operation, error) {
 		return model.ReadAllocations{Consumer: c.Dice.IntN(consumers)}, nil
 	}},
-	{6, func(c *Client, _ context.Context) (model.Operation, error) {
-		return model.Read{At: c.anywhere(), Part: model.PartAllocations}, nil
-	}},
-	{4, func(c *Client, _ context.Context) (model.Operation, error) {
-		return model.Read{At: c.anywhere(), Part: model.PartInventories}, nil
-	}},
-	{4, func(c *Client, _ context.Context) (model.Operation, error) {
-		return model.Read{At: c.anywhere(), Part: model.PartUsages}, nil
-	}},
-	{3, func(c *Client, _ context.Context) (model.Operation, error) { return model.Read{At: c.anywhere()}, nil }},
-	{3, func(c *Client, _ context.Context) (model.Operation, error) {
-		return model.Read{At: c.anywhere(), Part: model.PartTraits}, nil
-	}},
-	{6, func(c *Client, _ context.Context) (model.Operation, error) {
-		return model.ReadTree{At: c.anywhere()}, nil
-	}},
+	{6, drawRead(model.PartAllocations)},
+	{4, drawRead(model.PartInventories)},
+	{4, drawRead(model.PartUsages)},
+	{3, drawRead(model.Itself)},
+	{3, drawRead(model.PartTraits)},
+	{6, (*Client).drawReadTree},
 	{8, (*Client).drawOfferAll},
 	{8, (*Client).drawOfferOne},
 	{1, func(c *Client, ctx context.Context) (model.Operation, error) {
@@ -81,9 +78,7 @@ var acts = []struct {
 	{6, (*Client).drawTraits},
 	{10, (*Client).drawTree},
 	{10, (*Client).drawReshape},
-	{5, func(c *Client, _ context.Context) (model.Operation, error) {
-		return c.drawMove(), nil
-	}},
+	{5, (*Client).drawMove},
 	{4, func(c *Client, _ context.Context) (model.Operation, error) {
 		p := 2 + c.Dice.IntN(2)
 		return model.CreateProvider{At: p, Parent: c.Dice.IntN(p+1) - 1, Name: int8(p)}, nil
@@ -98,7 +93,7 @@ var acts = []struct {
 // Bias is a kind of request that clients send every other time, for races that are rare otherwise.
 type Bias int
 
-// The kinds: model.None, re-parenting, deletion of allocations, claims and what makes them stale, claims and releases,
+// The kinds: none, re-parenting, deletion of allocations, claims and what makes them stale, claims and releases,
 // replacements of trees, reads of trees with what changes them, changes of what a consumer has, claims of consumers that
 // have nothing and what makes them so.
 const (
@@ -116,7 +111,8 @@ const (
 // RandomStep sends one random request.
 func (c *Client) RandomStep(ctx context.Context) error {
 	if c.Favors != Anything && c.Dice.IntN(2) == 0 {
-		operation, err := c.drawFavorite(ctx)
+		draws := favorites[c.Favors]
+		operation, err := draws[c.Dice.IntN(len(draws))](c, ctx)
 		if err != nil {
 			return err
 		}
@@ -154,37 +150,16 @@ func (c *Client) doAgain(ctx context.Context, operation model.Operation) error {
 	return nil
 }
 
-// drawFavorite draws a request of the kind that the client favors.
-func (c *Client) drawFavorite(ctx context.Context) (model.Operation, error) {
-	switch c.Favors {
-	case Moves:
-		return c.drawMove(), nil
-	case Claims:
-		draws := []func(*Client, context.Context) (model.Operation, error){
-			(*Client).drawClaimFound, (*Client).drawClaimFound, (*Client).drawClaimNamed, (*Client).drawTraits,
-		}
-		return draws[c.Dice.IntN(len(draws))](c, ctx)
-	case Turnover:
-		draws := []func(*Client, context.Context) (model.Operation, error){
-			(*Client).drawClaimFound, (*Client).drawClaimNamed, (*Client).drawRelease,
-		}
-		return draws[c.Dice.IntN(len(draws))](c, ctx)
-	case Trees:
-		return c.drawTree(ctx)
-	case Shows:
-		draws := []func(*Client, context.Context) (model.Operation, error){
-			(*Client).drawReshape, (*Client).drawClaim, func(c *Client, _ context.Context) (model.Operation, error) {
-				return model.ReadTree{At: c.anywhere()}, nil
-			},
-		}
-		return draws[c.Dice.IntN(len(draws))](c, ctx)
-	case Changes:
-		return c.drawChange(ctx)
-	case Arrivals:
-		return c.drawArrival(ctx)
-	default:
-		return c.drawRelease(ctx)
-	}
+// favorites are the requests of each kind.
+var favorites = map[Bias][]draw{
+	Moves:    {(*Client).drawMove},
+	Releases: {(*Client).drawRelease},
+	Claims:   {(*Client).drawClaimFound, (*Client).drawClaimFound, (*Client).drawClaimNamed, (*Client).drawTraits},
+	Turnover: {(*Client).drawClaimFound, (*Client).drawClaimNamed, (*Client).drawRelease},
+	Trees:    {(*Client).drawTree},
+	Shows:    {(*Client).drawReshape, (*Client).drawClaim, (*Client).drawReadTree},
+	Changes:  {(*Client).drawChange},
+	Arrivals: {(*Client).drawArrival},
 }
 
 func (c *Client) drawRelease(context.Context) (model.Operation, error) {
@@ -192,7 +167,7 @@ func (c *Client) drawRelease(context.Context) (model.Operation, error) {
 	return model.DeleteAllocations{Consumer: who, Given: c.drawCompared(c.memory.Consumers[who].Generation)}, nil
 }
 
-// drawCompared draws the consumer generation of a write that need not have one: model.None, the known one, or a wrong one. New
+// drawCompared draws the consumer generation of a write that need not have one: none, the known one, or a wrong one. New
 // consumers often have the generation of the deleted one, so a known one is seldom stale.
 func (c *Client) drawCompared(known int64) int64 {
 	switch c.Dice.IntN(4) {
@@ -207,10 +182,20 @@ func (c *Client) drawCompared(known int64) int64 {
 
 func (c *Client) anywhere() int { return c.Dice.IntN(providers) }
 
+func drawRead(part model.Part) draw {
+	return func(c *Client, _ context.Context) (model.Operation, error) {
+		return model.Read{At: c.anywhere(), Part: part}, nil
+	}
+}
+
+func (c *Client) drawReadTree(context.Context) (model.Operation, error) {
+	return model.ReadTree{At: c.anywhere()}, nil
+}
+
 // drawMove draws a new parent, or none.
-func (c *Client) drawMove() model.Operation {
+func (c *Client) drawMove(context.Context) (model.Operation, error) {
 	p := c.anywhere()
-	return model.UpdateProvider{At: p, Parent: c.Dice.IntN(providers+1) - 1, Name: int8(p)}
+	return model.UpdateProvider{At: p, Parent: c.Dice.IntN(providers+1) - 1, Name: int8(p)}, nil
 }
 
 // known returns the generation of a provider: mostly a fresh one, otherwise the last known one.
@@ -223,7 +208,7 @@ func (c *Client) known(ctx context.Context, of int) (int64, error) {
 	return c.memory.Providers[of].Generation, nil
 }
 
-// sometimes returns the generation of a provider, or model.None.
+// sometimes returns the generation of a provider, or none.
 func (c *Client) sometimes(ctx context.Context, of int) (int64, error) {
 	if c.Dice.IntN(2) == 0 {
 		return model.None, nil
@@ -248,7 +233,7 @@ func (c *Client) drawOffers() (made model.Inventories) {
 }
 
 // drawWant draws the requested allocations of a consumer: on one or two providers, or, if mayGo is
-// true, sometimes model.None.
+// true, sometimes none.
 func (c *Client) drawWant(ctx context.Context, who int, mayGo bool) (model.Want, error) {
 	if c.Dice.IntN(3) > 0 {
 		if err := c.Do(ctx, model.ReadAllocations{Consumer: who}); err != nil {
