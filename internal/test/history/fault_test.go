@@ -203,7 +203,7 @@ var claimMutations = map[string]struct {
 	}, nil, byHistory, history.Anything, false},
 	"patching allocations does not lock the providers": {[]edit{
 		{"allocation_patch_apply", "PERFORM allocation_lock_providers('{}', p_providers);", pause},
-	}, nil, byDeadlock, history.Anything, true},
+	}, nil, byDeadlock, history.Patches, true},
 	"a repetition is executed again": {[]edit{
 		{"idempotency_begin", "stored.key = p_key AND stored.expires_at <= now();", "stored.key = p_key;"},
 	}, nil, byHistory, history.Anything, false},

@@ -95,7 +95,7 @@ type Bias int
 
 // The kinds: none, re-parenting, deletion of allocations, claims and what makes them stale, claims and releases,
 // replacements of trees, reads of trees with what changes them, changes of what a consumer has, claims of consumers that
-// have nothing and what makes them so.
+// have nothing and what makes them so, patches of allocations with the claims that they change.
 const (
 	Anything Bias = iota
 	Moves
@@ -106,6 +106,7 @@ const (
 	Shows
 	Changes
 	Arrivals
+	Patches
 )
 
 // RandomStep sends one random request.
@@ -160,6 +161,7 @@ var favorites = map[Bias][]draw{
 	Shows:    {(*Client).drawReshape, (*Client).drawClaim, (*Client).drawReadTree},
 	Changes:  {(*Client).drawChange},
 	Arrivals: {(*Client).drawArrival},
+	Patches:  {(*Client).drawPatch, (*Client).drawPatch, (*Client).drawPatch, (*Client).drawClaim},
 }
 
 func (c *Client) drawRelease(context.Context) (model.Operation, error) {
