@@ -86,7 +86,7 @@ func (c *Conductor) Run(ctx context.Context) error {
 // process without a conductor.
 func (c *Conductor) registerWithRetry(ctx context.Context) error {
 	for {
-		err := c.Register(ctx)
+		err := c.register(ctx)
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
@@ -96,6 +96,13 @@ func (c *Conductor) registerWithRetry(ctx context.Context) error {
 		case <-time.After(min(c.HeartbeatInterval, maxRetryDelay)):
 		}
 	}
+}
+
+// register is Register with a context that does not end with ctx.
+func (c *Conductor) register(ctx context.Context) error {
+	settled, done := untilSettled(ctx)
+	defer done()
+	return c.Register(settled)
 }
 
 // Decide queues a node allocation that this process has created, without a notification by the database. If the workers
@@ -109,8 +116,14 @@ func (c *Conductor) makeQueues() {
 	c.setUp.Do(func() { c.allocations, c.nodes, c.failed = newQueue(), newQueue(), newFailures() })
 }
 
-// unregisterTimeout limits unregister, which must not delay the end of the process for long.
-const unregisterTimeout = time.Second
+// unregisterTimeout limits unregister and the last registration, which must not delay the end of the process for long.
+const unregisterTimeout = 5 * time.Second
+
+// untilSettled returns a context for a statement that sets the conductor online. It does not end with ctx: PostgreSQL may execute a
+// statement after its client has canceled it, and then the conductor would be online after unregister.
+func untilSettled(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), unregisterTimeout)
+}
 
 // unregister marks the conductor as offline, so that other conductors take over without waiting for the heartbeat
 // timeout.
@@ -134,7 +147,7 @@ func (c *Conductor) every(ctx context.Context, interval time.Duration, do func(c
 		bounded, done := context.WithTimeout(ctx, max(interval, time.Second))
 		err := do(bounded)
 		if unregistered(err) {
-			err = c.Register(bounded) // another conductor took it for dead and deleted its row
+			err = c.register(ctx) // another conductor took it for dead and deleted its row
 		}
 		done()
 		if err != nil && ctx.Err() == nil {
@@ -144,7 +157,9 @@ func (c *Conductor) every(ctx context.Context, interval time.Duration, do func(c
 }
 
 func (c *Conductor) heartbeat(ctx context.Context) error {
-	return c.Store.ConductorHeartbeat(ctx, c.Hostname)
+	settled, done := untilSettled(ctx)
+	defer done()
+	return c.Store.ConductorHeartbeat(settled, c.Hostname)
 }
 
 // takeOverAndRescan takes over the work of dead conductors, and queues missed work of this one.

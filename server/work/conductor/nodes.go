@@ -65,7 +65,7 @@ func (c *Conductor) runIfReserved(ctx context.Context, node store.Node, mine boo
 		})
 		if unregistered(err) {
 			// Another conductor took this one for dead and deleted its row.
-			return true, c.Register(ctx)
+			return true, c.register(ctx)
 		}
 		if err != nil || !ok {
 			return err == nil, err
