@@ -19,11 +19,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
-	"github.com/berthd/berth/server/data/migrate"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/berthd/berth/server/data/migrate"
 )
 
 // Preparation is the step after the migrations of a template, such as adding the standard traits
@@ -125,6 +127,7 @@ func (s *server) create(t testing.TB, template string) *DB {
 		if db.Pool != nil {
 			db.Pool.Close()
 		}
+		s.awaitDisconnected(context.Background(), name)
 		// FORCE closes connections that a failed test has left open.
 		if _, err := s.admin.Exec(context.Background(), "DROP DATABASE "+quoted+" WITH (FORCE)"); err != nil {
 			t.Errorf("cannot drop a test database: %v", err)
@@ -140,6 +143,19 @@ func (s *server) create(t testing.TB, template string) *DB {
 	}
 	db.Pool = pool
 	return db
+}
+
+// awaitDisconnected waits for the end of the processes whose connections the test has closed, at most as long as PostgreSQL sleeps
+// if DROP DATABASE finds one of them: 100 ms. They end within a few.
+func (s *server) awaitDisconnected(ctx context.Context, name string) {
+	const pause, most = 2 * time.Millisecond, 100 * time.Millisecond
+	for range most / pause {
+		var isConnected bool
+		if err := s.admin.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = $1)", name).Scan(&isConnected); err != nil || !isConnected {
+			return
+		}
+		time.Sleep(pause)
+	}
 }
 
 func newPool(ctx context.Context, at string) (*pgxpool.Pool, error) {
