@@ -12,9 +12,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime"
-	"slices"
-	"strconv"
 	"syscall"
 	"time"
 )
@@ -85,9 +82,6 @@ func run(ctx context.Context, o *options, arguments []string) error {
 	return errUsage
 }
 
-// packagesAtOnce is one more than the processors of a small machine: a third of the tests wait for timeouts or other programs.
-var packagesAtOnce = strconv.Itoa(runtime.NumCPU() + 1)
-
 // runAll runs the tests of all packages; flags are those of `go test`.
 func runAll(ctx context.Context, o *options, flags []string) error {
 	packages, err := listAll(ctx, o.root)
@@ -101,7 +95,7 @@ func runAll(ctx context.Context, o *options, flags []string) error {
 		}
 	}
 	report := newReport(os.Stdout, len(tested))
-	err = goTest(ctx, o.root, longestFirst(tested), slices.Concat([]string{"-timeout", "20m", "-p", packagesAtOnce}, flags), report)
+	err = goTest(ctx, o.root, longestFirst(tested), append([]string{"-timeout", "20m"}, flags...), report)
 	report.summary(o.slowest)
 	if o.record && err == nil {
 		err = writeSeconds(o.root, report)
