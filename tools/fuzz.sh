@@ -4,7 +4,7 @@
 # mends it, and is tried by every `go test` from then on.
 #
 #   tools/fuzz.sh                        all of them
-#   tools/fuzz.sh ./server/identity/policy        those of some packages
+#   tools/fuzz.sh ./server/identity/policy   those of some packages
 set -eu
 cd "$(dirname "$0")/.."
 time=${FUZZTIME:-10s}

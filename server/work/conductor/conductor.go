@@ -119,10 +119,15 @@ func (c *Conductor) makeQueues() {
 // unregisterTimeout limits unregister and the last registration, which must not delay the end of the process for long.
 const unregisterTimeout = 5 * time.Second
 
-// untilSettled returns a context for a statement that sets the conductor online. It does not end with ctx: PostgreSQL may execute a
-// statement after its client has canceled it, and then the conductor would be online after unregister.
+// untilSettled returns a context for a statement that sets the conductor online. It ends at the deadline of ctx, after unregisterTimeout
+// at most, and not when ctx is canceled: PostgreSQL may execute a statement after its client has canceled it, and then the
+// conductor would be online after unregister.
 func untilSettled(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), unregisterTimeout)
+	end := time.Now().Add(unregisterTimeout)
+	if deadline, ok := ctx.Deadline(); ok && deadline.Before(end) {
+		end = deadline
+	}
+	return context.WithDeadline(context.WithoutCancel(ctx), end)
 }
 
 // unregister marks the conductor as offline, so that other conductors take over without waiting for the heartbeat
@@ -147,7 +152,7 @@ func (c *Conductor) every(ctx context.Context, interval time.Duration, do func(c
 		bounded, done := context.WithTimeout(ctx, max(interval, time.Second))
 		err := do(bounded)
 		if unregistered(err) {
-			err = c.register(ctx) // another conductor took it for dead and deleted its row
+			err = c.register(bounded) // another conductor took it for dead and deleted its row
 		}
 		done()
 		if err != nil && ctx.Err() == nil {
