@@ -50,12 +50,14 @@ func (s *service) stopConductor(ctx context.Context) {
 		return
 	}
 	s.conductor.stop()
+	var err error
 	select {
-	case err := <-s.conductor.ended:
-		if err != nil {
-			s.log.Warn("cannot unregister the conductor; other conductors take over its nodes after the heartbeat timeout",
-				"conductor", s.conductor.Hostname, "error", err)
-		}
+	case err = <-s.conductor.ended:
 	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		s.log.Warn("cannot unregister the conductor; other conductors take over its nodes after the heartbeat timeout",
+			"conductor", s.conductor.Hostname, "error", err)
 	}
 }
