@@ -194,8 +194,10 @@ WHERE inventory.provider_id = ANY(ARRAY(
 -- (their bits). subtrees are JSON objects with mark and slots (the marks of its slots). Go checks the same for the chosen
 -- providers together.
 -- Locks nothing.
--- Plan: as CandidatePage. The recursion reads a primary key for each ancestor of a match, once for equal matches below it.
--- It does not execute unless filtered is set, and "reached" not without sharing.
+-- Plan: as CandidatePage. If filtered is set, the providers and inventories of all trees are read for the filter, and those of
+-- the returned trees once more; so the search sets it only if many trees may be dropped. The recursion reads a primary key
+-- for each ancestor of a match, once for equal matches below it. Neither executes without filtered, nor "reached" without
+-- sharing.
 -- name: CandidatePageGeneral :many
 WITH RECURSIVE conditions AS MATERIALIZED (
     SELECT
@@ -364,17 +366,16 @@ WITH RECURSIVE conditions AS MATERIALIZED (
                 condition.member_of, condition.member_of_too, condition.not_member_of)
         ) AS met
     FROM resource_providers AS provider
-    WHERE provider.root_id = ANY(ARRAY(SELECT tree.id FROM trees AS tree))
 
 ), capacities AS NOT MATERIALIZED (
     SELECT
-        inventory.provider_id, inventory.root_id, inventory.class_id,
+        inventory.provider_id, inventory.class_id,
         trunc((inventory.total - inventory.reserved) * inventory.allocation_ratio) AS capacity,
         inventory.used, inventory.free, amount.bit AS fits,
         CASE WHEN amount.shared THEN ARRAY[inventory.min_unit, inventory.step_size]::bigint[] END AS units
     FROM (
         SELECT
-            own.provider_id, own.root_id, own.class_id, own.total, own.reserved, own.allocation_ratio, own.min_unit, own.step_size, own.used,
+            own.provider_id, own.class_id, own.total, own.reserved, own.allocation_ratio, own.min_unit, own.step_size, own.used,
             CASE WHEN @frees::bool THEN COALESCE((
                 SELECT greatest(
                     least(own.max_unit, trunc((own.total - own.reserved) * own.allocation_ratio) - own.used + freed.amount), -9007199254740992
@@ -386,8 +387,6 @@ WITH RECURSIVE conditions AS MATERIALIZED (
     LEFT JOIN amounts AS amount
         ON amount.class_id = inventory.class_id AND inventory.free >= amount.least
         AND inventory.min_unit <= amount.amount AND amount.amount % inventory.step_size = 0
-    WHERE inventory.provider_id = ANY(ARRAY(
-        SELECT member.id FROM resource_providers AS member WHERE member.root_id = ANY(ARRAY(SELECT tree.id FROM trees AS tree))))
 
 ), slots AS MATERIALIZED (
     SELECT
@@ -412,10 +411,12 @@ WITH RECURSIVE conditions AS MATERIALIZED (
             COALESCE(bit_or(part.met), 0) AS met, COALESCE(bit_or(part.fits), 0) AS fits
         FROM (
             SELECT provider.id, provider.root_id, provider.parent_id, provider.met, NULL::bigint AS fits
-            FROM providers AS provider WHERE @filtered::bool
+            FROM providers AS provider WHERE @filtered::bool AND provider.root_id = ANY(ARRAY(SELECT tree.id FROM trees AS tree))
             UNION ALL
             SELECT capacity.provider_id, NULL, NULL, NULL, capacity.fits
-            FROM capacities AS capacity WHERE @filtered::bool AND capacity.fits IS NOT NULL
+            FROM capacities AS capacity
+            WHERE @filtered::bool AND capacity.fits IS NOT NULL AND capacity.provider_id = ANY(ARRAY(
+                SELECT member.id FROM resource_providers AS member WHERE member.root_id = ANY(ARRAY(SELECT tree.id FROM trees AS tree))))
         ) AS part
         GROUP BY part.id
     ) AS provider
@@ -459,9 +460,11 @@ WITH RECURSIVE conditions AS MATERIALIZED (
     HAVING bit_or(usable.slots) & @marks::bigint = @marks::bigint AND bit_or(usable.subtrees) & @subtree_marks::bigint = @subtree_marks::bigint
 
 ), returned AS MATERIALIZED (
-    SELECT complete.root_id FROM complete
+    SELECT tree.id FROM trees AS tree WHERE NOT @filtered::bool
     UNION ALL
-    SELECT tree.id FROM sharing_trees AS tree
+    SELECT complete.root_id FROM complete WHERE @filtered::bool
+    UNION ALL
+    SELECT tree.id FROM sharing_trees AS tree WHERE @filtered::bool
 )
 SELECT
     NULL::bigint AS id,
@@ -482,13 +485,14 @@ SELECT
 UNION ALL
 SELECT provider.id, provider.root_id, provider.parent_id, provider.uuid, provider.trait_ids, provider.met, NULL, NULL, provider.revision, NULL, NULL
 FROM providers AS provider
-WHERE NOT @filtered::bool OR provider.root_id IN (SELECT returned.root_id FROM returned)
+WHERE provider.root_id = ANY(ARRAY(SELECT tree.id FROM returned AS tree))
 UNION ALL
 SELECT
     capacity.provider_id, NULL, NULL, NULL, NULL, capacity.fits, capacity.class_id, capacity.capacity, capacity.used, capacity.free,
     capacity.units
 FROM capacities AS capacity
-WHERE NOT @filtered::bool OR capacity.root_id IN (SELECT returned.root_id FROM returned)
+WHERE capacity.provider_id = ANY(ARRAY(
+    SELECT member.id FROM resource_providers AS member WHERE member.root_id = ANY(ARRAY(SELECT tree.id FROM returned AS tree))))
 UNION ALL
 SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, array_agg(ARRAY[reached.root_id, reached.provider_id])
 FROM reached;

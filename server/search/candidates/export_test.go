@@ -35,3 +35,10 @@ func (c *Result) Spent() int64 { return c.search.spending.spent }
 
 // SetReasonTime sets the time of the searches for the reason and for the cause of an empty result.
 func (s *Search) SetReasonTime(of time.Duration) { s.reasons.reasonTime, s.reasons.causeTime = of, of }
+
+// UnfilteredKinds returns for how many kinds of queries statements return the trees without a candidate, too.
+func (s *Search) UnfilteredKinds() int {
+	s.hints.mu.Lock()
+	defer s.hints.mu.Unlock()
+	return len(s.hints.passing)
+}

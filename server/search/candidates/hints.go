@@ -14,6 +14,8 @@ import (
 type hints struct {
 	mu    sync.Mutex
 	kinds map[queryKind]hint
+	// passing are the kinds of which most trees passed the filter of the statement, with the time when the hint ends.
+	passing map[queryKind]time.Time
 }
 
 // hint is what the last search of a kind found.
@@ -71,6 +73,23 @@ func (h *hints) forget(kind queryKind) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.kinds, kind)
+}
+
+// mostPass reports whether most trees passed the filter of the last query of the kind.
+func (h *hints) mostPass(kind queryKind) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return time.Now().Before(h.passing[kind])
+}
+
+// rememberMostPass stores that most trees pass.
+func (h *hints) rememberMostPass(kind queryKind) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.passing == nil || len(h.passing) >= maxHints {
+		h.passing = map[queryKind]time.Time{}
+	}
+	h.passing[kind] = time.Now().Add(hintAge)
 }
 
 // queryKind identifies queries that differ in their limit and NotInTree only. It is the hash of all else, because queries can be long.

@@ -249,6 +249,9 @@ func (s *candidateSearch) firstPage() int {
 	case suffixed == 2:
 		each = 4
 	}
+	if s.query.Limit == 0 && s.pages == 0 && s.filters() {
+		return minRarePage // it shows whether the filter pays
+	}
 	if s.query.Limit == 0 {
 		return maxPageSize / 2
 	}

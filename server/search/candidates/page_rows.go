@@ -221,7 +221,7 @@ func (s *candidateSearch) pageQuery(args *db.CandidatePageParams, word int) func
 		StartPosition: args.StartPosition, StartID: args.StartID, Wraps: args.Wraps, ClassID: args.ClassID,
 		LeadIds: append([]int32{}, s.leads.ids...), RootRequired: args.RootRequired, RootForbidden: args.RootForbidden,
 		NotInTree: args.NotInTree,
-		Sharing:   s.ids.sharing, Slots: encoded(s.slotParts()), Subtrees: encoded(s.subtrees), Filtered: word == 0 && len(s.subtrees) > 0 && !s.query.isUnfiltered,
+		Sharing:   s.ids.sharing, Slots: encoded(s.slotParts()), Subtrees: encoded(s.subtrees), Filtered: word == 0 && s.filters(),
 		RootMemberOf: setList(s.ids.rootMemberOf).texts(), RootNotMemberOf: append([]int32{}, s.ids.rootNotMemberOf...),
 		Frees: len(s.query.freed) > 0, Freed: encoded(slices.Concat([]FreedAmount{}, s.query.freed)),
 		SubtreeSlots: s.subtreeSlots, Marks: allBits(len(s.slots)), SubtreeMarks: allBits(len(s.subtrees)),

@@ -182,14 +182,12 @@ type pausedSearch struct {
 func (c *Result) breadthFirst(take choice) error {
 	for c.found != nil {
 		var round []pausedSearch
-		for c.found != nil && len(round) < c.search.query.window() {
-			started := len(round)
-			round = c.start(round)
-			going, stop, err := c.takeOneFromEach(round[started:], take)
+		for started := 0; c.found != nil && started < c.search.query.window(); {
+			paused, taken, stop, err := c.start(take)
 			if stop || err != nil {
 				return err
 			}
-			round = round[:started+going]
+			round, started = append(round, paused...), started+taken
 			if err := c.loadPage(); err != nil {
 				return err
 			}
@@ -205,18 +203,49 @@ func (c *Result) breadthFirst(take choice) error {
 	return nil
 }
 
-// start adds a search for each tree of the page at hand. Their trees get memory of their own.
-func (c *Result) start(round []pausedSearch) []pausedSearch {
-	builder := treeBuilder{search: c.search}
+// start yields one candidate of each tree of the page at hand, and pauses the searches of trees that may have another. taken
+// is the number of trees that had one, and may have another or not. Trees of paused searches get memory of their own, the others share theirs:
+// most hosts have one candidate.
+func (c *Result) start(take choice) (paused []pausedSearch, taken int, stop bool, err error) {
+	builder, walk := treeBuilder{search: c.search}, c.search.newWalk()
 	for i := range c.found.leads {
-		if tree := builder.build(c.found, c.found.leads[i].root); tree != nil {
+		c.search.unused = min(c.search.unused, len(c.found.leads)-i-1)
+		before := builder.used()
+		tree := builder.build(c.found, c.found.leads[i].root)
+		if tree == nil {
+			builder.reuse(before)
+			continue
+		}
+		walk.reset(tree)
+		had, stop, err := c.takeOne(walk, take)
+		if stop || err != nil {
+			return nil, 0, stop, err
+		}
+		if !had {
+			builder.reuse(before)
+			continue
+		}
+		if taken++; walk.isLast() {
+			builder.reuse(before)
+		} else if !c.isLastOfTree(1) {
 			kept := *tree
-			walk := c.search.newWalk()
-			walk.reset(&kept)
-			round = append(round, pausedSearch{treeWalk: walk})
+			walk.tree = &kept
+			paused, walk = append(paused, pausedSearch{treeWalk: walk, taken: 1}), c.search.newWalk()
 		}
 	}
-	return round
+	return paused, taken, false, nil
+}
+
+// takeOne yields one candidate of a search. It reports whether there was one, and whether the consumer wants no more.
+func (c *Result) takeOne(walk *treeWalk, take choice) (had, stop bool, err error) {
+	for !had && walk.next() {
+		before := c.count
+		if !c.takeNew(walk, take) {
+			return false, true, nil
+		}
+		had = c.count > before // the candidate was new
+	}
+	return had, false, walk.err
 }
 
 // takeOneFromEach yields one candidate of each search, and moves the searches that had one to the front. It returns
@@ -224,16 +253,9 @@ func (c *Result) start(round []pausedSearch) []pausedSearch {
 func (c *Result) takeOneFromEach(round []pausedSearch, take choice) (going int, stop bool, err error) {
 	for i, pausedSearch := range round {
 		c.search.unused = min(c.search.unused, len(round)-i-1)
-		taken := false
-		for !taken && pausedSearch.next() {
-			before := c.count
-			if !c.takeNew(pausedSearch.treeWalk, take) {
-				return 0, true, nil
-			}
-			taken = c.count > before // the candidate was new
-		}
-		if pausedSearch.err != nil {
-			return 0, false, pausedSearch.err
+		taken, stop, err := c.takeOne(pausedSearch.treeWalk, take)
+		if stop || err != nil {
+			return 0, stop, err
 		}
 		if pausedSearch.taken++; taken && !c.isLastOfTree(pausedSearch.taken) {
 			round[going] = pausedSearch

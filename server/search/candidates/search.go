@@ -45,6 +45,8 @@ type candidateSearch struct {
 	// sent is the page that the database prefetches, if any.
 	sent  *pendingPage
 	tally Stats
+	// mostPass is true if the filter of the statement would drop few trees.
+	mostPass bool
 	// pages and foundLeads count what the search read, unused are those leads of the last page that gave no candidate yet,
 	// and before are the counts when the search changed its lead.
 	pages, foundLeads, unused int
@@ -129,6 +131,7 @@ func (s *candidateSearch) prepare() (fits bool) {
 		s.unsplitPlan = combine.NewPlan(s.unsplit)
 	}
 	s.leads = s.allTrees()
+	s.mostPass = len(s.subtrees) > 0 && s.of.hints.mostPass(s.kind())
 	return len(s.slots) > 0 && !slices.ContainsFunc(s.ids.groups, func(g resolvedGroup) bool { return g.root < 0 })
 }
 
@@ -249,8 +252,31 @@ func (s *candidateSearch) receive(sent *pendingPage) (*page, error) {
 	return p, nil
 }
 
+// filters reports whether the statement drops the trees without a candidate.
+func (s *candidateSearch) filters() bool {
+	return len(s.subtrees) > 0 && !s.query.isUnfiltered && !s.mostPass
+}
+
+// measureFilter ends the filter for this kind of query if it dropped less than three of four trees of a page: it reads
+// each tree once more, which costs twice as much as sending and combining one.
+func (s *candidateSearch) measureFilter(p *page) {
+	if !s.filters() || len(p.leads) < sampleSize {
+		return
+	}
+	passed := 0
+	for i := range p.leads {
+		if p.tree(p.leads[i].root) != nil {
+			passed++
+		}
+	}
+	if s.mostPass = 4*passed > len(p.leads); s.mostPass {
+		s.of.hints.rememberMostPass(s.kind())
+	}
+}
+
 // count moves the lead behind a page.
 func (s *candidateSearch) count(p *page, args *db.CandidatePageParams) {
+	s.measureFilter(p)
 	s.leads.take(p.leads, args)
 	s.pages++
 	s.foundLeads += len(p.leads)

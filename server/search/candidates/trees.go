@@ -42,9 +42,19 @@ type treeBuilder struct {
 }
 
 // forget makes the memory of all trees available for the next ones.
-func (b *treeBuilder) forget() {
-	b.rows, b.members, b.options, b.slots = b.rows[:0], b.members[:0], b.options[:0], b.slots[:0]
-	b.free, b.met, b.path = b.free[:0], b.met[:0], b.path[:0]
+func (b *treeBuilder) forget() { b.reuse(usedMemory{}) }
+
+// usedMemory is how much of the lists of a builder trees use.
+type usedMemory struct{ rows, members, options, slots, free, met, path int }
+
+func (b *treeBuilder) used() usedMemory {
+	return usedMemory{len(b.rows), len(b.members), len(b.options), len(b.slots), len(b.free), len(b.met), len(b.path)}
+}
+
+// reuse makes the memory of the trees that were built since available for the next ones.
+func (b *treeBuilder) reuse(since usedMemory) {
+	b.rows, b.members, b.options, b.slots = b.rows[:since.rows], b.members[:since.members], b.options[:since.options], b.slots[:since.slots]
+	b.free, b.met, b.path = b.free[:since.free], b.met[:since.met], b.path[:since.path]
 }
 
 // build returns the tree of a root, nil if a slot has no provider in it. It is valid until the next one, its lists until

@@ -73,6 +73,9 @@ func (w *treeWalk) next() bool {
 	return false
 }
 
+// isLast reports whether it is known that no candidate follows the one that next found.
+func (w *treeWalk) isLast() bool { return !w.splitting && w.whole.IsLast() }
+
 // findNext is next without the end of a tree that is given up.
 func (w *treeWalk) findNext() bool {
 	if !w.splitting {

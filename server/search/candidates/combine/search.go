@@ -174,6 +174,17 @@ func (s *Search) Next() bool {
 // until Next or Reset.
 func (s *Search) Chosen() []int { return s.chosen }
 
+// IsLast reports whether every choice of the current solution was the last possible one, so that Next returns false without
+// another step.
+func (s *Search) IsLast() bool {
+	for i := range s.levels {
+		if s.levels[i].next < len(s.levels[i].list) {
+			return false
+		}
+	}
+	return true
+}
+
 // Err returns the error of Request.Stop that ended the search.
 func (s *Search) Err() error { return s.err }
 
