@@ -256,7 +256,7 @@ func TestClaim_CrowdOverHTTP_AsManySucceedAsFit(t *testing.T) {
 	for name, layout := range map[string]crowdLayout{"one provider": onOneProvider, "many hosts": onManyHosts, "common pool": inCommonPool} {
 		for _, size := range []struct{ claimants, places int }{{64, 1}, {64, 40}, {64, 60}, {256, 40}} {
 			for _, order := range []string{"", "id"} {
-				if order != "" && !counts.All() && size.places != 40 {
+				if !counts.All() && (size.places != 40 || order != "" && size.claimants > 64) {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s, %d claimants, %d places, order %q", name, size.claimants, size.places, order), func(t *testing.T) {

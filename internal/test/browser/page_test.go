@@ -106,9 +106,10 @@ func TestConsole_Boxes_AreRoundedAndOrdered(t *testing.T) {
 
 func TestConsole_ResponseMissing_ErrorNamesRequest(t *testing.T) {
 	t.Parallel()
+	browser := Start(t) // skips the test without a browser
 	address := serve(t, document(`<script src="/never.js" defer></script>`, ""))
 	recorder := &recorder{TB: t}
-	recorder.run(func() { Start(t).Open(recorder, address, Options{Timeout: 3 * time.Second}) })
+	recorder.run(func() { browser.Open(recorder, address, Options{Timeout: 3 * time.Second}) })
 	want := "fail: cannot open " + address + ": context deadline exceeded\nrequest in flight: " + address + "/never.js"
 	if got := strings.Join(recorder.messages, "\n"); got != want {
 		t.Errorf("message = %q, want %q", got, want)

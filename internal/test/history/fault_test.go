@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berthd/berth/internal/test/counts"
 	"github.com/berthd/berth/internal/test/dbtest"
 	"github.com/berthd/berth/internal/test/history"
 	berthsql "github.com/berthd/berth/sql"
@@ -264,17 +265,35 @@ var slowMutations = []string{
 	"a claim reads the usage before it locks the inventory", "a reshape does not lock its providers",
 }
 
+// quickMutations are those that every run plants: one for each detector and kind of write. The others need RAPID_CHECKS=100,
+// as in .ci/run after a change of what writes.
+var quickMutations = []string{
+	"a claim on several providers writes a stale usage", "a change locks the providers in random order",
+	"replacing inventories does not compare the provider generation", "the second pass of a claim does not wait",
+	"deleting allocations does not compare the generation", "replacing a tree does not compare the generations",
+	"a repetition is executed again",
+}
+
+func plantOrSkip(t *testing.T, name string) {
+	t.Helper()
+	if !counts.All() && !slices.Contains(quickMutations, name) {
+		t.Skip("planted with RAPID_CHECKS=100")
+	}
+}
+
 func TestHistory_Mutations_AllDetected(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long; it runs without -short")
 	}
-	for _, name := range slowMutations {
-		if _, found := mutations[name]; !found {
+	for _, name := range slices.Concat(slowMutations, quickMutations) {
+		_, ofClaims := claimMutations[name]
+		if _, found := mutations[name]; !found && !ofClaims {
 			t.Errorf("no mutation %q", name)
 		}
 	}
 	for name, fault := range mutations {
 		t.Run(name, func(t *testing.T) {
+			plantOrSkip(t, name)
 			if slices.Contains(slowMutations, name) && !*slow {
 				t.Skip("make mutations plants this fault")
 			}
@@ -289,6 +308,7 @@ func TestHistory_ClaimMutations_AllDetected(t *testing.T) {
 	}
 	for name, fault := range claimMutations {
 		t.Run(name, func(t *testing.T) {
+			plantOrSkip(t, name)
 			if fault.isSlow && !*slow {
 				t.Skip("make mutations plants this fault")
 			}
