@@ -267,3 +267,27 @@ func TestSettings_PostgresBinariesVariable_StartsThatVersion(t *testing.T) {
 		t.Errorf("the server's version is %d (%v), want %d", got, err, binaries.Major)
 	}
 }
+
+func TestCounters_OwnScans_AreCountedAfterwards(t *testing.T) {
+	t.Parallel()
+	db := New(t)
+	scans := func() (count int) {
+		t.Helper()
+		if err := db.Pool.QueryRow(t.Context(), "SELECT seq_scan FROM pg_stat_user_tables WHERE relname = 'scanned'").Scan(&count); err != nil {
+			t.Fatal(err)
+		}
+		return count
+	}
+	if _, err := db.Pool.Exec(t.Context(), "CREATE TABLE scanned (n int)"); err != nil {
+		t.Fatal(err)
+	}
+	for want := range 5 {
+		db.AwaitCounters(t)
+		if got := scans(); got != want {
+			t.Errorf("scans = %d, want %d", got, want)
+		}
+		if _, err := db.Pool.Exec(t.Context(), "SELECT count(*) FROM scanned"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -121,6 +121,7 @@ func TestNodeAllocation_Operations_NoSequentialScan(t *testing.T) {
 					WHERE relname IN ('nodes', 'node_traits', 'node_allocations', 'resource_providers', 'provider_generations',
 						'inventories', 'provider_traits') ORDER BY relname`)
 			}
+			b.db.AwaitCounters(t)
 			before := scans()
 			for i := range 5 {
 				b.decided(store.NodeAllocationRequest{ResourceClass: "gold", Traits: []string{"CUSTOM_COMMON"}, Owner: new("unknown")})

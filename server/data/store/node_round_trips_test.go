@@ -148,9 +148,7 @@ func nodeScans(t *testing.T, hall *dbtest.DB) (count int64) {
 func TestNode_Operations_NoSequentialScan(t *testing.T) {
 	t.Parallel()
 	hall := newHall(t)
-	// A session reports the counters of its last statements when it ends.
-	hall.Pool.Reset()
-	awaitSessions(t, hall)
+	hall.AwaitCounters(t)
 	before := nodeScans(t, hall)
 	// The only connection is closed before the query: it reports its counters then.
 	opened, err := store.Open(t.Context(), postgres.Options{URL: hall.URL, MaxConns: 1})

@@ -152,6 +152,7 @@ func scans(t *testing.T, cloud *dbtest.DB) map[string]int64 {
 func TestArchitecture_StoreOperations_NoSequentialScan(t *testing.T) {
 	t.Parallel()
 	cloud := newCloud(t)
+	cloud.AwaitCounters(t)
 	before := scans(t, cloud)
 	// The only connection is closed before the query: it reports its counters then.
 	opened, err := store.Open(t.Context(), postgres.Options{URL: cloud.URL, MaxConns: 1})
