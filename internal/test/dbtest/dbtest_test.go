@@ -268,7 +268,7 @@ func TestSettings_PostgresBinariesVariable_StartsThatVersion(t *testing.T) {
 	}
 }
 
-func TestCounters_OwnScans_AreCountedAfterwards(t *testing.T) {
+func TestCluster_ScansOfTest_AreCountedAfterwards(t *testing.T) {
 	t.Parallel()
 	db := New(t)
 	scans := func() (count int) {
