@@ -276,8 +276,8 @@ func show(request *combine.Request, tree *combine.Tree) string {
 	return fmt.Sprintf("request %+v\nproviders %+v\nfits %+v", *request, tree.Providers, tree.Options)
 }
 
-// TestCombine_RandomRequests_MatchNaiveSearch: each solution appears once. The memory of one search serves several
-// trees.
+// TestCombine_RandomRequests_MatchNaiveSearch: each solution appears once, none after one that IsLast calls the last. The
+// memory of one search serves several trees.
 func TestCombine_RandomRequests_MatchNaiveSearch(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -292,6 +292,12 @@ func TestCombine_RandomRequests_MatchNaiveSearch(t *testing.T) {
 			}
 			if again := all(search, tree); !sameSolutions(again, got) {
 				t.Fatalf("%s\nfirst %v\nthen  %v", show(&request, tree), got, again)
+			}
+			isLast := false
+			for search.Reset(tree); search.Next(); isLast = search.IsLast() {
+				if isLast {
+					t.Fatalf("%s\n%v follows a solution that IsLast calls the last", show(&request, tree), search.Chosen())
+				}
 			}
 		}
 	})
