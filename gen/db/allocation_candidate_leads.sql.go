@@ -289,8 +289,24 @@ SELECT
             SELECT FROM tree_classes AS tree
             WHERE tree.root_id = root.id AND tree.class_id = (predicate.part ->> 'class')::int
               AND tree.providers >= (predicate.part ->> 'count')::int)
-    ) END::bigint AS sampled
+    ) END::bigint AS sampled,
+    COALESCE(range.first_root, 0)::bigint AS first_root,
+    COALESCE(range.last_root, 0)::bigint AS last_root
 FROM counted AS predicate
+CROSS JOIN LATERAL (
+    SELECT min(one.first_root) AS first_root, max(one.last_root) AS last_root
+    FROM (
+        SELECT
+            (SELECT min(member.root_id) FROM provider_traits AS member WHERE member.trait_id = requested.id) AS first_root,
+            (SELECT max(member.root_id) FROM provider_traits AS member WHERE member.trait_id = requested.id) AS last_root
+        FROM unnest((predicate.part ->> 'traits')::int[]) AS requested (id)
+        UNION ALL
+        SELECT
+            (SELECT min(member.root_id) FROM provider_aggregates AS member WHERE member.aggregate_id = requested.id),
+            (SELECT max(member.root_id) FROM provider_aggregates AS member WHERE member.aggregate_id = requested.id)
+        FROM unnest((predicate.part ->> 'aggregates')::int[]) AS requested (id)
+    ) AS one
+) AS range
 ORDER BY predicate.position
 `
 
@@ -302,9 +318,11 @@ type CandidateSelectivityParams struct {
 }
 
 type CandidateSelectivityRow struct {
-	Position int32
-	Found    int64
-	Sampled  int64
+	Position  int32
+	Found     int64
+	Sampled   int64
+	FirstRoot int64
+	LastRoot  int64
 }
 
 // Estimates the selectivity of several predicates, so that the search can start with the rarest: the
@@ -312,10 +330,12 @@ type CandidateSelectivityRow struct {
 // limit, the number of sampled trees in which any provider satisfies it. A predicate is a JSON object
 // with class and amount, with traits or with aggregates ('{ids}', any of them), or with class and count:
 // trees in which so many providers have an inventory of the class. With sharing, the trees that can use
-// a sharing provider count as well. Called by Search.List if the first trees gave too few candidates.
+// a sharing provider count as well. Also returns the first and the last root of the providers with the
+// traits or aggregates: a randomized search begins between them.
+// Called by Search.List if the first trees gave too few candidates.
 // Plan: for each predicate a range of inventories_class_id_free_idx, provider_traits_trait_id_idx,
 // provider_aggregates_aggregate_id_idx or tree_classes_class_id_providers_idx, as long as the limit, and
-// keys for each sampled tree.
+// both ends of those of traits and aggregates; keys for each sampled tree.
 func (q *Queries) CandidateSelectivity(ctx context.Context, db DBTX, arg CandidateSelectivityParams) ([]CandidateSelectivityRow, error) {
 	rows, err := db.Query(ctx, CandidateSelectivity,
 		arg.MaxRows,
@@ -330,7 +350,13 @@ func (q *Queries) CandidateSelectivity(ctx context.Context, db DBTX, arg Candida
 	items := []CandidateSelectivityRow{}
 	for rows.Next() {
 		var i CandidateSelectivityRow
-		if err := rows.Scan(&i.Position, &i.Found, &i.Sampled); err != nil {
+		if err := rows.Scan(
+			&i.Position,
+			&i.Found,
+			&i.Sampled,
+			&i.FirstRoot,
+			&i.LastRoot,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

@@ -96,38 +96,36 @@ WITH conditions AS MATERIALIZED (
         (part ->> 'least')::bigint AS least
     FROM jsonb_array_elements($2::jsonb) AS part
 
+), random_start AS MATERIALIZED (
+    SELECT root.id FROM resource_providers AS root
+    WHERE $3::text = 'random' AND root.parent_id IS NULL AND hashint8extended(root.id, 0) > $4::bigint
+    ORDER BY hashint8extended(root.id, 0), root.id
+    LIMIT 1
+
 ), found AS MATERIALIZED (
     SELECT given.root_id, 0::bigint AS provider_id, 0::bigint AS position
-    FROM unnest($3::bigint[]) AS given (root_id)
+    FROM unnest($5::bigint[]) AS given (root_id)
     UNION ALL
     (
-        SELECT root.id, root.id, 0::bigint FROM resource_providers AS root
-        WHERE $4::text = 'id' AND root.parent_id IS NULL AND root.id > $5::bigint
-        ORDER BY root.id
-        LIMIT $6::int
-    )
-    UNION ALL
-    (
-        SELECT shuffled.root_id, shuffled.root_id, shuffled.position
+        SELECT next.id, next.id, 0::bigint
         FROM (
             (
-                SELECT root.id AS root_id, hashint8extended(root.id, 0)::bigint AS position FROM resource_providers AS root
-                WHERE $4::text = 'shuffled' AND root.parent_id IS NULL
-                  AND (hashint8extended(root.id, 0), root.id) > ($7::bigint, $5::bigint)
-                  AND (hashint8extended(root.id, 0), root.id) <= ($8::bigint, $9::bigint)
-                ORDER BY hashint8extended(root.id, 0), root.id
-                LIMIT $6::int
+                SELECT root.id FROM resource_providers AS root
+                WHERE $3::text IN ('id', 'random') AND root.parent_id IS NULL
+                  AND root.id > COALESCE((SELECT start.id FROM random_start AS start), $6::bigint) AND root.id <= $7::bigint
+                ORDER BY root.id
+                LIMIT $8::int
             )
             UNION ALL
             (
-                SELECT root.id, hashint8extended(root.id, 0)::bigint FROM resource_providers AS root
-                WHERE $4::text = 'shuffled' AND $10::bool AND root.parent_id IS NULL
-                  AND (hashint8extended(root.id, 0), root.id) <= ($11::bigint, $12::bigint)
-                ORDER BY hashint8extended(root.id, 0), root.id
-                LIMIT $6::int
+                SELECT root.id FROM resource_providers AS root
+                WHERE $3::text IN ('id', 'random') AND $9::bool AND root.parent_id IS NULL
+                  AND root.id <= COALESCE((SELECT start.id FROM random_start AS start), $10::bigint)
+                ORDER BY root.id
+                LIMIT $8::int
             )
-        ) AS shuffled
-        LIMIT $6::int
+        ) AS next
+        LIMIT $8::int
     )
     UNION ALL
     (
@@ -135,22 +133,22 @@ WITH conditions AS MATERIALIZED (
         FROM (
             (
                 SELECT inventory.root_id, inventory.provider_id, inventory.free FROM inventories AS inventory
-                WHERE $4::text = 'free' AND inventory.class_id = $13::int
-                  AND (inventory.free, inventory.provider_id) < ($7::bigint, $5::bigint)
-                  AND (inventory.free, inventory.provider_id) >= ($8::bigint, $9::bigint)
+                WHERE $3::text = 'free' AND inventory.class_id = $11::int
+                  AND (inventory.free, inventory.provider_id) < ($4::bigint, $6::bigint)
+                  AND (inventory.free, inventory.provider_id) >= ($12::bigint, $7::bigint)
                 ORDER BY inventory.free DESC, inventory.provider_id DESC
-                LIMIT $6::int
+                LIMIT $8::int
             )
             UNION ALL
             (
                 SELECT inventory.root_id, inventory.provider_id, inventory.free FROM inventories AS inventory
-                WHERE $4::text = 'free' AND $10::bool AND inventory.class_id = $13::int
-                  AND (inventory.free, inventory.provider_id) >= ($11::bigint, $12::bigint)
+                WHERE $3::text = 'free' AND $9::bool AND inventory.class_id = $11::int
+                  AND (inventory.free, inventory.provider_id) >= ($13::bigint, $10::bigint)
                 ORDER BY inventory.free DESC, inventory.provider_id DESC
-                LIMIT $6::int
+                LIMIT $8::int
             )
         ) AS roomy
-        LIMIT $6::int
+        LIMIT $8::int
     )
 
 ), roots AS MATERIALIZED (
@@ -198,17 +196,17 @@ WHERE inventory.provider_id = ANY(ARRAY(
 type CandidatePageParams struct {
 	Conditions    json.RawMessage
 	Amounts       json.RawMessage
-	Roots         []int64
 	Lead          string
-	AfterID       int64
-	MaxRows       int32
 	AfterPosition int64
-	UntilPosition int64
+	Roots         []int64
+	AfterID       int64
 	UntilID       int64
+	MaxRows       int32
 	Wraps         bool
-	StartPosition int64
 	StartID       int64
 	ClassID       int32
+	UntilPosition int64
+	StartPosition int64
 	RootRequired  []int32
 	RootForbidden []int32
 	NotInTree     []uuid.UUID
@@ -252,10 +250,11 @@ type CandidatePageRow struct {
 // amount itself, or 1 for an amount that several providers can share, which has shared as well. More than 62 of them take
 // several queries.
 //
-// lead says how the page finds its trees: 'none' takes roots, 'id' the next roots after after_id, 'shuffled' the next in
-// an order of hashes, 'free' the trees with the next inventories of class_id, those with the most free capacity first.
-// The last two take positions after (after_position, after_id) up to (until_position, until_id); if wraps is set and
-// these are fewer than max_rows, they continue at the beginning, up to (start_position, start_id).
+// lead says how the page finds its trees: 'none' takes roots, 'id' the next roots after after_id up to until_id, 'free'
+// the trees with the next inventories of class_id, those with the most free capacity first, after (after_position, after_id)
+// up to (until_position, until_id). If wraps is set and these are fewer than max_rows, the last two continue at the beginning,
+// up to start_id or (start_position, start_id). 'random' is 'id' that begins behind a random root: the first one after
+// after_position in an order of hashes, so that each root is as likely as any other, whatever ids are missing.
 // Locks nothing.
 // Plan: the range of one index for the lead, as long as the limit; then ranges of resource_providers_root_id_idx and
 // inventories_pkey for all trees at once. There is no join of large sets, so no estimate matters. Cost follows the size of
@@ -264,17 +263,17 @@ func (q *Queries) CandidatePage(ctx context.Context, db DBTX, arg CandidatePageP
 	rows, err := db.Query(ctx, CandidatePage,
 		arg.Conditions,
 		arg.Amounts,
-		arg.Roots,
 		arg.Lead,
-		arg.AfterID,
-		arg.MaxRows,
 		arg.AfterPosition,
-		arg.UntilPosition,
+		arg.Roots,
+		arg.AfterID,
 		arg.UntilID,
+		arg.MaxRows,
 		arg.Wraps,
-		arg.StartPosition,
 		arg.StartID,
 		arg.ClassID,
+		arg.UntilPosition,
+		arg.StartPosition,
 		arg.RootRequired,
 		arg.RootForbidden,
 		arg.NotInTree,
@@ -338,38 +337,36 @@ WITH RECURSIVE conditions AS MATERIALIZED (
         (part ->> 'amount')::bigint AS amount
     FROM jsonb_array_elements($3::jsonb) AS part
 
+), random_start AS MATERIALIZED (
+    SELECT root.id FROM resource_providers AS root
+    WHERE $4::text = 'random' AND root.parent_id IS NULL AND hashint8extended(root.id, 0) > $5::bigint
+    ORDER BY hashint8extended(root.id, 0), root.id
+    LIMIT 1
+
 ), found AS MATERIALIZED (
     SELECT given.root_id, 0::bigint AS provider_id, 0::bigint AS position
-    FROM unnest($4::bigint[]) AS given (root_id)
+    FROM unnest($6::bigint[]) AS given (root_id)
     UNION ALL
     (
-        SELECT root.id, root.id, 0::bigint FROM resource_providers AS root
-        WHERE $5::text = 'id' AND root.parent_id IS NULL AND root.id > $6::bigint
-        ORDER BY root.id
-        LIMIT $7::int
-    )
-    UNION ALL
-    (
-        SELECT shuffled.root_id, shuffled.root_id, shuffled.position
+        SELECT next.id, next.id, 0::bigint
         FROM (
             (
-                SELECT root.id AS root_id, hashint8extended(root.id, 0)::bigint AS position FROM resource_providers AS root
-                WHERE $5::text = 'shuffled' AND root.parent_id IS NULL
-                  AND (hashint8extended(root.id, 0), root.id) > ($8::bigint, $6::bigint)
-                  AND (hashint8extended(root.id, 0), root.id) <= ($9::bigint, $10::bigint)
-                ORDER BY hashint8extended(root.id, 0), root.id
-                LIMIT $7::int
+                SELECT root.id FROM resource_providers AS root
+                WHERE $4::text IN ('id', 'random') AND root.parent_id IS NULL
+                  AND root.id > COALESCE((SELECT start.id FROM random_start AS start), $7::bigint) AND root.id <= $8::bigint
+                ORDER BY root.id
+                LIMIT $9::int
             )
             UNION ALL
             (
-                SELECT root.id, hashint8extended(root.id, 0)::bigint FROM resource_providers AS root
-                WHERE $5::text = 'shuffled' AND $11::bool AND root.parent_id IS NULL
-                  AND (hashint8extended(root.id, 0), root.id) <= ($12::bigint, $13::bigint)
-                ORDER BY hashint8extended(root.id, 0), root.id
-                LIMIT $7::int
+                SELECT root.id FROM resource_providers AS root
+                WHERE $4::text IN ('id', 'random') AND $10::bool AND root.parent_id IS NULL
+                  AND root.id <= COALESCE((SELECT start.id FROM random_start AS start), $11::bigint)
+                ORDER BY root.id
+                LIMIT $9::int
             )
-        ) AS shuffled
-        LIMIT $7::int
+        ) AS next
+        LIMIT $9::int
     )
     UNION ALL
     (
@@ -377,22 +374,22 @@ WITH RECURSIVE conditions AS MATERIALIZED (
         FROM (
             (
                 SELECT inventory.root_id, inventory.provider_id, inventory.free FROM inventories AS inventory
-                WHERE $5::text = 'free' AND inventory.class_id = $14::int
-                  AND (inventory.free, inventory.provider_id) < ($8::bigint, $6::bigint)
-                  AND (inventory.free, inventory.provider_id) >= ($9::bigint, $10::bigint)
+                WHERE $4::text = 'free' AND inventory.class_id = $12::int
+                  AND (inventory.free, inventory.provider_id) < ($5::bigint, $7::bigint)
+                  AND (inventory.free, inventory.provider_id) >= ($13::bigint, $8::bigint)
                 ORDER BY inventory.free DESC, inventory.provider_id DESC
-                LIMIT $7::int
+                LIMIT $9::int
             )
             UNION ALL
             (
                 SELECT inventory.root_id, inventory.provider_id, inventory.free FROM inventories AS inventory
-                WHERE $5::text = 'free' AND $11::bool AND inventory.class_id = $14::int
-                  AND (inventory.free, inventory.provider_id) >= ($12::bigint, $13::bigint)
+                WHERE $4::text = 'free' AND $10::bool AND inventory.class_id = $12::int
+                  AND (inventory.free, inventory.provider_id) >= ($14::bigint, $11::bigint)
                 ORDER BY inventory.free DESC, inventory.provider_id DESC
-                LIMIT $7::int
+                LIMIT $9::int
             )
         ) AS roomy
-        LIMIT $7::int
+        LIMIT $9::int
     )
     UNION ALL
     SELECT rare.root_id, rare.provider_id, rare.root_id
@@ -402,38 +399,40 @@ WITH RECURSIVE conditions AS MATERIALIZED (
         CROSS JOIN LATERAL (
             (
                 SELECT provider_trait.root_id, provider_trait.provider_id FROM provider_traits AS provider_trait
-                WHERE $5::text = 'trait' AND provider_trait.trait_id = requested.id
-                  AND (provider_trait.root_id, provider_trait.provider_id) > ($8::bigint, $6::bigint)
+                WHERE $4::text = 'trait' AND provider_trait.trait_id = requested.id
+                  AND (provider_trait.root_id, provider_trait.provider_id) > ($5::bigint, $7::bigint)
+                  AND (provider_trait.root_id, provider_trait.provider_id) <= ($13::bigint, $8::bigint)
                 ORDER BY provider_trait.root_id, provider_trait.provider_id
-                LIMIT $7::int
+                LIMIT $9::int
             )
             UNION ALL
             (
                 SELECT member.root_id, member.provider_id FROM provider_aggregates AS member
-                WHERE $5::text = 'aggregate' AND member.aggregate_id = requested.id
-                  AND (member.root_id, member.provider_id) > ($8::bigint, $6::bigint)
+                WHERE $4::text = 'aggregate' AND member.aggregate_id = requested.id
+                  AND (member.root_id, member.provider_id) > ($5::bigint, $7::bigint)
+                  AND (member.root_id, member.provider_id) <= ($13::bigint, $8::bigint)
                 ORDER BY member.root_id, member.provider_id
-                LIMIT $7::int
+                LIMIT $9::int
             )
         ) AS member
         ORDER BY member.root_id, member.provider_id
-        LIMIT $7::int
+        LIMIT $9::int
     ) AS rare
     UNION ALL
     (
         SELECT inventory.root_id, inventory.provider_id, inventory.free FROM inventories AS inventory
-        WHERE $5::text = 'pack' AND inventory.class_id = $14::int
-          AND (inventory.free, inventory.provider_id) > ($8::bigint, $6::bigint)
+        WHERE $4::text = 'pack' AND inventory.class_id = $12::int
+          AND (inventory.free, inventory.provider_id) > ($5::bigint, $7::bigint)
         ORDER BY inventory.free, inventory.provider_id
-        LIMIT $7::int
+        LIMIT $9::int
     )
     UNION ALL
     (
         SELECT tree.root_id, tree.root_id, tree.providers FROM tree_classes AS tree
-        WHERE $5::text = 'count' AND tree.class_id = $14::int
-          AND (tree.providers, tree.root_id) > ($8::bigint, $6::bigint)
+        WHERE $4::text = 'count' AND tree.class_id = $12::int
+          AND (tree.providers, tree.root_id) > ($5::bigint, $7::bigint)
         ORDER BY tree.providers, tree.root_id
-        LIMIT $7::int
+        LIMIT $9::int
     )
 
 ), roots AS MATERIALIZED (
@@ -613,17 +612,17 @@ type CandidatePageGeneralParams struct {
 	Conditions      json.RawMessage
 	Amounts         json.RawMessage
 	Freed           json.RawMessage
-	Roots           []int64
 	Lead            string
-	AfterID         int64
-	MaxRows         int32
 	AfterPosition   int64
-	UntilPosition   int64
+	Roots           []int64
+	AfterID         int64
 	UntilID         int64
+	MaxRows         int32
 	Wraps           bool
-	StartPosition   int64
 	StartID         int64
 	ClassID         int32
+	UntilPosition   int64
+	StartPosition   int64
 	LeadIds         []int32
 	RootRequired    []int32
 	RootForbidden   []int32
@@ -655,9 +654,10 @@ type CandidatePageGeneralRow struct {
 }
 
 // CandidatePage for deployments with sharing providers, for same_subtree, for roots in aggregates, for shared or freed
-// amounts, and for further leads: 'trait' and 'aggregate' take the trees of the next providers with any of lead_ids (a position is the root
-// and the provider), 'pack' those of the next inventories of class_id with the least free capacity, 'count' the next trees
-// with so many providers of class_id (a position is the number of providers and the root). Called by Search.List.
+// amounts, and for further leads: 'trait' and 'aggregate' take the trees of the next providers with any of lead_ids, up to
+// (until_position, until_id) (a position is the root and the provider), 'pack' those of the next inventories of class_id with
+// the least free capacity, 'count' the next trees with so many providers of class_id (a position is the number of providers
+// and the root). Called by Search.List.
 //
 // The root of a tree is in an aggregate of each set of root_member_of ('{"{aggregate ids}"}'), and in none of
 // root_not_member_of. An inventory whose amount several providers can share has list {min_unit, step_size}.
@@ -685,17 +685,17 @@ func (q *Queries) CandidatePageGeneral(ctx context.Context, db DBTX, arg Candida
 		arg.Conditions,
 		arg.Amounts,
 		arg.Freed,
-		arg.Roots,
 		arg.Lead,
-		arg.AfterID,
-		arg.MaxRows,
 		arg.AfterPosition,
-		arg.UntilPosition,
+		arg.Roots,
+		arg.AfterID,
 		arg.UntilID,
+		arg.MaxRows,
 		arg.Wraps,
-		arg.StartPosition,
 		arg.StartID,
 		arg.ClassID,
+		arg.UntilPosition,
+		arg.StartPosition,
 		arg.LeadIds,
 		arg.RootRequired,
 		arg.RootForbidden,

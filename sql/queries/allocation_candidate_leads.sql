@@ -69,10 +69,12 @@ ORDER BY
 -- limit, the number of sampled trees in which any provider satisfies it. A predicate is a JSON object
 -- with class and amount, with traits or with aggregates ('{ids}', any of them), or with class and count:
 -- trees in which so many providers have an inventory of the class. With sharing, the trees that can use
--- a sharing provider count as well. Called by Search.List if the first trees gave too few candidates.
+-- a sharing provider count as well. Also returns the first and the last root of the providers with the
+-- traits or aggregates: a randomized search begins between them.
+-- Called by Search.List if the first trees gave too few candidates.
 -- Plan: for each predicate a range of inventories_class_id_free_idx, provider_traits_trait_id_idx,
 -- provider_aggregates_aggregate_id_idx or tree_classes_class_id_providers_idx, as long as the limit, and
--- keys for each sampled tree.
+-- both ends of those of traits and aggregates; keys for each sampled tree.
 -- name: CandidateSelectivity :many
 WITH counted AS MATERIALIZED (
     SELECT predicate.part, predicate.position, (
@@ -141,8 +143,24 @@ SELECT
             SELECT FROM tree_classes AS tree
             WHERE tree.root_id = root.id AND tree.class_id = (predicate.part ->> 'class')::int
               AND tree.providers >= (predicate.part ->> 'count')::int)
-    ) END::bigint AS sampled
+    ) END::bigint AS sampled,
+    COALESCE(range.first_root, 0)::bigint AS first_root,
+    COALESCE(range.last_root, 0)::bigint AS last_root
 FROM counted AS predicate
+CROSS JOIN LATERAL (
+    SELECT min(one.first_root) AS first_root, max(one.last_root) AS last_root
+    FROM (
+        SELECT
+            (SELECT min(member.root_id) FROM provider_traits AS member WHERE member.trait_id = requested.id) AS first_root,
+            (SELECT max(member.root_id) FROM provider_traits AS member WHERE member.trait_id = requested.id) AS last_root
+        FROM unnest((predicate.part ->> 'traits')::int[]) AS requested (id)
+        UNION ALL
+        SELECT
+            (SELECT min(member.root_id) FROM provider_aggregates AS member WHERE member.aggregate_id = requested.id),
+            (SELECT max(member.root_id) FROM provider_aggregates AS member WHERE member.aggregate_id = requested.id)
+        FROM unnest((predicate.part ->> 'aggregates')::int[]) AS requested (id)
+    ) AS one
+) AS range
 ORDER BY predicate.position;
 
 -- Returns the most of a class that a provider could give if nothing were allocated, and how many inventories of the class this

@@ -45,10 +45,11 @@ SELECT
 -- amount itself, or 1 for an amount that several providers can share, which has shared as well. More than 62 of them take
 -- several queries.
 --
--- lead says how the page finds its trees: 'none' takes roots, 'id' the next roots after after_id, 'shuffled' the next in
--- an order of hashes, 'free' the trees with the next inventories of class_id, those with the most free capacity first.
--- The last two take positions after (after_position, after_id) up to (until_position, until_id); if wraps is set and
--- these are fewer than max_rows, they continue at the beginning, up to (start_position, start_id).
+-- lead says how the page finds its trees: 'none' takes roots, 'id' the next roots after after_id up to until_id, 'free'
+-- the trees with the next inventories of class_id, those with the most free capacity first, after (after_position, after_id)
+-- up to (until_position, until_id). If wraps is set and these are fewer than max_rows, the last two continue at the beginning,
+-- up to start_id or (start_position, start_id). 'random' is 'id' that begins behind a random root: the first one after
+-- after_position in an order of hashes, so that each root is as likely as any other, whatever ids are missing.
 -- Locks nothing.
 -- Plan: the range of one index for the lead, as long as the limit; then ranges of resource_providers_root_id_idx and
 -- inventories_pkey for all trees at once. There is no join of large sets, so no estimate matters. Cost follows the size of
@@ -74,37 +75,35 @@ WITH conditions AS MATERIALIZED (
         (part ->> 'least')::bigint AS least
     FROM jsonb_array_elements(@amounts::jsonb) AS part
 
+), random_start AS MATERIALIZED (
+    SELECT root.id FROM resource_providers AS root
+    WHERE @lead::text = 'random' AND root.parent_id IS NULL AND hashint8extended(root.id, 0) > @after_position::bigint
+    ORDER BY hashint8extended(root.id, 0), root.id
+    LIMIT 1
+
 ), found AS MATERIALIZED (
     SELECT given.root_id, 0::bigint AS provider_id, 0::bigint AS position
     FROM unnest(@roots::bigint[]) AS given (root_id)
     UNION ALL
     (
-        SELECT root.id, root.id, 0::bigint FROM resource_providers AS root
-        WHERE @lead::text = 'id' AND root.parent_id IS NULL AND root.id > @after_id::bigint
-        ORDER BY root.id
-        LIMIT @max_rows::int
-    )
-    UNION ALL
-    (
-        SELECT shuffled.root_id, shuffled.root_id, shuffled.position
+        SELECT next.id, next.id, 0::bigint
         FROM (
             (
-                SELECT root.id AS root_id, hashint8extended(root.id, 0)::bigint AS position FROM resource_providers AS root
-                WHERE @lead::text = 'shuffled' AND root.parent_id IS NULL
-                  AND (hashint8extended(root.id, 0), root.id) > (@after_position::bigint, @after_id::bigint)
-                  AND (hashint8extended(root.id, 0), root.id) <= (@until_position::bigint, @until_id::bigint)
-                ORDER BY hashint8extended(root.id, 0), root.id
+                SELECT root.id FROM resource_providers AS root
+                WHERE @lead::text IN ('id', 'random') AND root.parent_id IS NULL
+                  AND root.id > COALESCE((SELECT start.id FROM random_start AS start), @after_id::bigint) AND root.id <= @until_id::bigint
+                ORDER BY root.id
                 LIMIT @max_rows::int
             )
             UNION ALL
             (
-                SELECT root.id, hashint8extended(root.id, 0)::bigint FROM resource_providers AS root
-                WHERE @lead::text = 'shuffled' AND @wraps::bool AND root.parent_id IS NULL
-                  AND (hashint8extended(root.id, 0), root.id) <= (@start_position::bigint, @start_id::bigint)
-                ORDER BY hashint8extended(root.id, 0), root.id
+                SELECT root.id FROM resource_providers AS root
+                WHERE @lead::text IN ('id', 'random') AND @wraps::bool AND root.parent_id IS NULL
+                  AND root.id <= COALESCE((SELECT start.id FROM random_start AS start), @start_id::bigint)
+                ORDER BY root.id
                 LIMIT @max_rows::int
             )
-        ) AS shuffled
+        ) AS next
         LIMIT @max_rows::int
     )
     UNION ALL
@@ -173,9 +172,10 @@ WHERE inventory.provider_id = ANY(ARRAY(
     SELECT member.id FROM resource_providers AS member WHERE member.root_id = ANY(ARRAY(SELECT root.id FROM roots AS root))));
 
 -- CandidatePage for deployments with sharing providers, for same_subtree, for roots in aggregates, for shared or freed
--- amounts, and for further leads: 'trait' and 'aggregate' take the trees of the next providers with any of lead_ids (a position is the root
--- and the provider), 'pack' those of the next inventories of class_id with the least free capacity, 'count' the next trees
--- with so many providers of class_id (a position is the number of providers and the root). Called by Search.List.
+-- amounts, and for further leads: 'trait' and 'aggregate' take the trees of the next providers with any of lead_ids, up to
+-- (until_position, until_id) (a position is the root and the provider), 'pack' those of the next inventories of class_id with
+-- the least free capacity, 'count' the next trees with so many providers of class_id (a position is the number of providers
+-- and the root). Called by Search.List.
 --
 -- The root of a tree is in an aggregate of each set of root_member_of ('{"{aggregate ids}"}'), and in none of
 -- root_not_member_of. An inventory whose amount several providers can share has list {min_unit, step_size}.
@@ -227,37 +227,35 @@ WITH RECURSIVE conditions AS MATERIALIZED (
         (part ->> 'amount')::bigint AS amount
     FROM jsonb_array_elements(@freed::jsonb) AS part
 
+), random_start AS MATERIALIZED (
+    SELECT root.id FROM resource_providers AS root
+    WHERE @lead::text = 'random' AND root.parent_id IS NULL AND hashint8extended(root.id, 0) > @after_position::bigint
+    ORDER BY hashint8extended(root.id, 0), root.id
+    LIMIT 1
+
 ), found AS MATERIALIZED (
     SELECT given.root_id, 0::bigint AS provider_id, 0::bigint AS position
     FROM unnest(@roots::bigint[]) AS given (root_id)
     UNION ALL
     (
-        SELECT root.id, root.id, 0::bigint FROM resource_providers AS root
-        WHERE @lead::text = 'id' AND root.parent_id IS NULL AND root.id > @after_id::bigint
-        ORDER BY root.id
-        LIMIT @max_rows::int
-    )
-    UNION ALL
-    (
-        SELECT shuffled.root_id, shuffled.root_id, shuffled.position
+        SELECT next.id, next.id, 0::bigint
         FROM (
             (
-                SELECT root.id AS root_id, hashint8extended(root.id, 0)::bigint AS position FROM resource_providers AS root
-                WHERE @lead::text = 'shuffled' AND root.parent_id IS NULL
-                  AND (hashint8extended(root.id, 0), root.id) > (@after_position::bigint, @after_id::bigint)
-                  AND (hashint8extended(root.id, 0), root.id) <= (@until_position::bigint, @until_id::bigint)
-                ORDER BY hashint8extended(root.id, 0), root.id
+                SELECT root.id FROM resource_providers AS root
+                WHERE @lead::text IN ('id', 'random') AND root.parent_id IS NULL
+                  AND root.id > COALESCE((SELECT start.id FROM random_start AS start), @after_id::bigint) AND root.id <= @until_id::bigint
+                ORDER BY root.id
                 LIMIT @max_rows::int
             )
             UNION ALL
             (
-                SELECT root.id, hashint8extended(root.id, 0)::bigint FROM resource_providers AS root
-                WHERE @lead::text = 'shuffled' AND @wraps::bool AND root.parent_id IS NULL
-                  AND (hashint8extended(root.id, 0), root.id) <= (@start_position::bigint, @start_id::bigint)
-                ORDER BY hashint8extended(root.id, 0), root.id
+                SELECT root.id FROM resource_providers AS root
+                WHERE @lead::text IN ('id', 'random') AND @wraps::bool AND root.parent_id IS NULL
+                  AND root.id <= COALESCE((SELECT start.id FROM random_start AS start), @start_id::bigint)
+                ORDER BY root.id
                 LIMIT @max_rows::int
             )
-        ) AS shuffled
+        ) AS next
         LIMIT @max_rows::int
     )
     UNION ALL
@@ -293,6 +291,7 @@ WITH RECURSIVE conditions AS MATERIALIZED (
                 SELECT provider_trait.root_id, provider_trait.provider_id FROM provider_traits AS provider_trait
                 WHERE @lead::text = 'trait' AND provider_trait.trait_id = requested.id
                   AND (provider_trait.root_id, provider_trait.provider_id) > (@after_position::bigint, @after_id::bigint)
+                  AND (provider_trait.root_id, provider_trait.provider_id) <= (@until_position::bigint, @until_id::bigint)
                 ORDER BY provider_trait.root_id, provider_trait.provider_id
                 LIMIT @max_rows::int
             )
@@ -301,6 +300,7 @@ WITH RECURSIVE conditions AS MATERIALIZED (
                 SELECT member.root_id, member.provider_id FROM provider_aggregates AS member
                 WHERE @lead::text = 'aggregate' AND member.aggregate_id = requested.id
                   AND (member.root_id, member.provider_id) > (@after_position::bigint, @after_id::bigint)
+                  AND (member.root_id, member.provider_id) <= (@until_position::bigint, @until_id::bigint)
                 ORDER BY member.root_id, member.provider_id
                 LIMIT @max_rows::int
             )

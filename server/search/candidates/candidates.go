@@ -211,7 +211,7 @@ func (s *candidateSearch) readOnly(conn *postgres.Conn) (*page, error) {
 		return nil, nil
 	}
 	s.count(p, &args)
-	s.keepNewTrees(p)
+	s.keepNewTrees(p, &args)
 	return p, nil
 }
 

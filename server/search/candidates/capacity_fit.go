@@ -238,7 +238,9 @@ func (f *fit) searchAll() error {
 	}
 	if !isNamed && (s.chosen != nil || s.pair != nil) {
 		s.chosen, s.pair = nil, nil
-		s.leads.leave(leads{kind: leadID, known: s.leads.known})
+		all := treesFrom(0)
+		all.known = s.leads.known
+		s.leads.leave(all)
 		s.leads.probed, s.leads.paired = true, true
 		if err := f.searchTrees(); err != nil {
 			return err

@@ -141,7 +141,7 @@ func (s *candidateSearch) follow(found *hint) {
 	if s.chosen = found.chosen; s.chosen == nil {
 		return
 	}
-	s.leads = treesOf(s.chosen)
+	s.leads = s.treesOf(s.chosen)
 	s.leads.probed = true
 	if s.rng != nil && len(found.starts) > 0 {
 		start := found.starts[s.rng.IntN(len(found.starts))]

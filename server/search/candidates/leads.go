@@ -12,7 +12,7 @@ import (
 const (
 	leadNone      = "none"
 	leadID        = "id"
-	leadShuffled  = "shuffled"
+	leadRandom    = "random"
 	leadFree      = "free"
 	leadTrait     = "trait"
 	leadAggregate = "aggregate"
@@ -26,7 +26,7 @@ type leads struct {
 	class int32
 	ids   []int32
 	// at is the position after which the next page begins, until the one where it ends. wraps is true if the pages
-	// continue at the beginning after the last position, up to the first one.
+	// continue at the beginning after the last position, up to start: the same page, or for traits and aggregates the next.
 	at, until, start position
 	wraps            bool
 	// isOver is true after the last page.
@@ -49,17 +49,24 @@ type position struct{ place, id int64 }
 
 var lastPosition = position{math.MaxInt64, math.MaxInt64}
 
-// allTrees leads to all trees in the order of their ids. A randomized search takes an order without meaning, from a random
-// position on.
+// allTrees leads to all trees in the order of their ids. A randomized search begins behind a random root: trees
+// with consecutive ids are in few blocks of the database, and two searches at once rarely have the same ones.
 func (s *candidateSearch) allTrees() leads {
 	if s.query.isByCapacity() {
 		return s.treesInOrder()
 	}
+	all := treesFrom(0)
 	if s.rng == nil {
-		return leads{kind: leadID, probed: s.query.isOrdered(), paired: s.query.isOrdered()}
+		all.probed, all.paired = s.query.isOrdered(), s.query.isOrdered()
+		return all
 	}
-	start := position{int64(s.rng.Uint64()), math.MaxInt64}
-	return leads{kind: leadShuffled, at: start, until: lastPosition, start: start, wraps: true}
+	all.kind, all.at, all.wraps = leadRandom, position{int64(s.rng.Uint64()), 0}, true
+	return all
+}
+
+// treesFrom leads to all trees with greater ids, in the order of ids.
+func treesFrom(id int64) leads {
+	return leads{kind: leadID, at: position{0, id}, until: lastPosition}
 }
 
 // treesInOrder leads to the trees in an order by free capacity.
@@ -91,19 +98,25 @@ func (s *candidateSearch) cutBehindSharing(p *page, args *db.CandidatePageParams
 }
 
 // treesOf leads to the trees that meet a predicate.
-func treesOf(wanted *predicate) leads {
+func (s *candidateSearch) treesOf(wanted *predicate) leads {
+	all := leads{known: map[int64]bool{}, until: lastPosition}
 	switch {
 	case wanted.Count > 0:
-		return leads{kind: leadCount, class: *wanted.Class, at: position{wanted.Count, 0}, known: map[int64]bool{}}
+		all.kind, all.class, all.at = leadCount, *wanted.Class, position{wanted.Count, 0}
+		return all
 	case wanted.Class != nil:
-		return leads{
-			kind: leadFree, class: *wanted.Class, at: lastPosition, until: position{wanted.Amount, 0}, known: map[int64]bool{},
-		}
+		all.kind, all.class, all.at, all.until = leadFree, *wanted.Class, lastPosition, position{wanted.Amount, 0}
+		return all
 	case wanted.Traits != nil:
-		return leads{kind: leadTrait, ids: wanted.Traits, known: map[int64]bool{}}
+		all.kind, all.ids = leadTrait, wanted.Traits
 	default:
-		return leads{kind: leadAggregate, ids: wanted.Aggregates, known: map[int64]bool{}}
+		all.kind, all.ids = leadAggregate, wanted.Aggregates
 	}
+	if s.rng != nil && wanted.firstRoot < wanted.lastRoot {
+		all.start = position{wanted.firstRoot - 1 + s.rng.Int64N(wanted.lastRoot-wanted.firstRoot+1), math.MaxInt64}
+		all.at, all.wraps = all.start, true
+	}
+	return all
 }
 
 // isNew reports whether no earlier page had a root.
@@ -149,7 +162,13 @@ func (l *leads) take(found []lead, args *db.CandidatePageParams) {
 	}
 	if len(found) < int(args.MaxRows) {
 		l.isOver = true
+		if l.wraps && (l.kind == leadTrait || l.kind == leadAggregate) {
+			l.isOver, l.wraps, l.at, l.until = false, false, position{}, l.start
+		}
 		return
+	}
+	if l.kind == leadRandom {
+		l.kind, l.start = leadID, position{0, found[0].root - 1}
 	}
 	last := found[len(found)-1]
 	l.at = position{last.position, last.provider}

@@ -18,6 +18,8 @@ type predicate struct {
 	Aggregates idList `json:"aggregates,omitempty"`
 	// ofRoot is true if the anchor meets the condition.
 	ofRoot bool
+	// firstRoot and lastRoot are those between which a randomized search begins; 0: it begins with the first tree.
+	firstRoot, lastRoot int64
 }
 
 // clone returns a copy that shares no memory with the query.
@@ -189,7 +191,10 @@ func (s *candidateSearch) restartFromRarest() (fits bool, err error) {
 		return true, nil
 	}
 	s.chosen = &all[rarest.Position-1]
+	if rarest.Found >= limit { // a page may not have all of them
+		s.chosen.firstRoot, s.chosen.lastRoot = rarest.FirstRoot, rarest.LastRoot
+	}
 	s.before.leads, s.before.candidates = s.foundLeads, s.tally.Candidates
-	s.leads.leave(treesOf(s.chosen))
+	s.leads.leave(s.treesOf(s.chosen))
 	return rarest.Found > 0, nil
 }

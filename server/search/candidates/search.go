@@ -248,7 +248,7 @@ func (s *candidateSearch) receive(sent *pendingPage) (*page, error) {
 			return nil, err
 		}
 	}
-	s.keepNewTrees(p)
+	s.keepNewTrees(p, &sent.args)
 	return p, nil
 }
 
@@ -289,9 +289,9 @@ func (s *candidateSearch) count(p *page, args *db.CandidatePageParams) {
 }
 
 // keepNewTrees removes the leads to trees that an earlier page had, or that have a wrong root. It shuffles the others if
-// the query is randomized and the order of the lead is not random.
-func (s *candidateSearch) keepNewTrees(p *page) {
-	if s.rng != nil && s.chosen != nil {
+// the query is randomized, unless the search gave them in a random order.
+func (s *candidateSearch) keepNewTrees(p *page, args *db.CandidatePageParams) {
+	if s.rng != nil && (s.chosen != nil || args.Lead != leadNone) {
 		s.rng.Shuffle(len(p.leads), func(i, j int) { p.leads[i], p.leads[j] = p.leads[j], p.leads[i] })
 	}
 	p.leads = slices.DeleteFunc(p.leads, func(item lead) bool {
