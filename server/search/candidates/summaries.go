@@ -35,13 +35,20 @@ type SummaryResource struct {
 // usedTrees are the trees of all providers that candidates use, in the order of their first use; and those providers,
 // if the summaries include only them.
 type usedTrees struct {
-	trees    []usedTree
+	// kept are those whose page is in memory. again are the roots of all later ones, in blocks, so that a million of them take
+	// no second copy while the list grows.
+	kept     []usedTree
+	again    [][]int64
+	last     int64
 	onlyThem map[int64]bool
 	known    map[int64]bool
 	// pages are those that the trees keep in memory, with so many providers.
 	pages     []*page
 	providers int
 }
+
+// rootBlock is how many roots are in a block of usedTrees.
+const rootBlock = 16 * summaryPage
 
 // usedTree is the root of a tree and the page that has it, nil if the summaries have to read it again.
 type usedTree struct {
@@ -60,9 +67,10 @@ func (u *usedTrees) add(of *page, item *provider, search *candidateSearch) {
 		}
 		u.onlyThem[item.id] = true
 	}
-	if count := len(u.trees); count > 0 && u.trees[count-1].root == item.root {
+	if u.last == item.root {
 		return
 	}
+	u.last = item.root
 	// Depth first, the candidates of a tree come one after the other, and only sharing providers are in another tree.
 	if search.ids.sharing || search.query.interleavesTrees() {
 		if u.known[item.root] {
@@ -73,17 +81,56 @@ func (u *usedTrees) add(of *page, item *provider, search *candidateSearch) {
 		}
 		u.known[item.root] = true
 	}
-	if count := len(u.pages); count == 0 || u.pages[count-1] != of && !slices.Contains(u.pages, of) {
-		// Outside of a snapshot, a page read again could be of another state.
-		if search.snapshot != nil && u.providers+len(of.providers) > maxKeptProviders {
-			of = nil
-		} else {
-			u.pages = append(u.pages, of)
-			u.providers += len(of.providers)
-			of.unsorted = nil
+	if u.keeps(of, search) {
+		u.kept = append(u.kept, usedTree{item.root, of})
+		return
+	}
+	if count := len(u.again); count == 0 || len(u.again[count-1]) == rootBlock {
+		u.again = append(u.again, make([]int64, 0, rootBlock))
+	}
+	block := &u.again[len(u.again)-1]
+	*block = append(*block, item.root)
+}
+
+// keeps reports whether a page is in memory until the summaries. Later ones are not after the first that is not.
+func (u *usedTrees) keeps(of *page, search *candidateSearch) bool {
+	if len(u.again) > 0 {
+		return false
+	}
+	if count := len(u.pages); count > 0 && u.pages[count-1] == of || slices.Contains(u.pages, of) {
+		return true
+	}
+	// Outside of a snapshot, a page read again could be of another state.
+	if search.snapshot != nil && u.providers+len(of.providers) > maxKeptProviders {
+		return false
+	}
+	u.pages = append(u.pages, of)
+	u.providers += len(of.providers)
+	of.unsorted = nil
+	return true
+}
+
+// batches yields at most so many trees at a time, and whether they are the last.
+func (u *usedTrees) batches(most int) iter.Seq2[[]usedTree, bool] {
+	return func(yield func([]usedTree, bool) bool) {
+		for batch := range slices.Chunk(u.kept, most) {
+			if isLast := len(u.again) == 0 && &batch[len(batch)-1] == &u.kept[len(u.kept)-1]; !yield(slices.Clone(batch), isLast) {
+				return
+			}
+		}
+		for i, block := range u.again {
+			for roots := range slices.Chunk(block, most) {
+				batch := make([]usedTree, len(roots))
+				for j, root := range roots {
+					batch[j].root = root
+				}
+				isLast := i == len(u.again)-1 && &roots[len(roots)-1] == &block[len(block)-1]
+				if !yield(batch, isLast) {
+					return
+				}
+			}
 		}
 	}
-	u.trees = append(u.trees, usedTree{item.root, of})
 }
 
 // summaryPage is how many trees are sorted by their ids: summaries of few trees come in that order.
@@ -93,42 +140,49 @@ const summaryPage = 500
 // only the used providers. A yielded summary is valid until the next one. An error ends the sequence.
 func (c *Result) Summaries() iter.Seq2[*ProviderSummary, error] {
 	return func(yield func(*ProviderSummary, error) bool) {
-		trees, most := c.used.trees, min(summaryPage, c.search.of.maxTrees())
-		sent, err := c.readAgain(trees, most)
+		var batch []usedTree
+		var sent *pendingPage
 		more := true
-		for len(trees) > 0 && more && err == nil {
-			count := min(most, len(trees))
-			batch := slices.Clone(trees[:count])
-			trees = trees[count:]
+		// proceed sends the query for the following trees, and yields the present ones meanwhile.
+		proceed := func(following []usedTree, isLast bool) (err error) {
 			var again *page
 			if sent != nil {
-				again, err = c.receiveAgain(sent)
-				sent = nil
+				if again, err = c.receiveAgain(sent); err != nil {
+					sent = nil
+					return err
+				}
 			}
-			if err == nil {
-				// The database executes the query of the next page while the caller writes this one.
-				sent, err = c.readAgain(trees, most)
-			}
-			if err == nil {
+			if sent, err = c.readAgain(following, isLast); err == nil {
 				more = c.summaries(batch, again, yield)
-				again.release()
 			}
+			again.release()
+			batch = following
+			return err
+		}
+		var err error
+		for following, isLast := range c.used.batches(min(summaryPage, c.search.of.maxTrees())) {
+			if err = proceed(following, isLast); err != nil || !more {
+				break
+			}
+		}
+		if err == nil && more {
+			err = proceed(nil, true)
 		}
 		if sent != nil {
 			err = errors.Join(err, sent.Close())
 		}
-		if err != nil {
+		if err != nil && more {
 			yield(nil, postgres.StreamError(c.search.ctx, err))
 		}
 	}
 }
 
-// readAgain sends the query for those of the next count trees that are not in memory; nil if all are. The last query ends the
-// snapshot in the same round trip.
-func (c *Result) readAgain(trees []usedTree, count int) (*pendingPage, error) {
+// readAgain sends the query for those of some trees that are not in memory; nil if all are. The last query ends the snapshot in
+// the same round trip.
+func (c *Result) readAgain(trees []usedTree, isLast bool) (*pendingPage, error) {
 	s := c.search
-	roots := make([]int64, 0, min(count, len(trees)))
-	for _, tree := range trees[:min(count, len(trees))] {
+	roots := make([]int64, 0, len(trees))
+	for _, tree := range trees {
 		if tree.page == nil {
 			roots = append(roots, tree.root)
 		}
@@ -144,7 +198,7 @@ func (c *Result) readAgain(trees []usedTree, count int) (*pendingPage, error) {
 		})
 		return err
 	}, sent.page.read)
-	if len(trees) <= count {
+	if isLast {
 		sent.Commit()
 	}
 	if err := sent.Send(s.ctx); err != nil {
