@@ -35,8 +35,8 @@ type SummaryResource struct {
 // usedTrees are the trees of all providers that candidates use, in the order of their first use; and those providers,
 // if the summaries include only them.
 type usedTrees struct {
-	// kept are those whose page is in memory. again are the roots of all later ones, in blocks, so that a million of them take
-	// no second copy while the list grows.
+	// kept are those whose page is in memory. again are the roots of all later ones, in blocks of one query, so that a
+	// million of them take no second copy while the list grows.
 	kept     []usedTree
 	again    [][]int64
 	last     int64
@@ -47,10 +47,7 @@ type usedTrees struct {
 	providers int
 }
 
-// rootBlock is how many roots are in a block of usedTrees.
-const rootBlock = 16 * summaryPage
-
-// usedTree is the root of a tree and the page that has it, nil if the summaries have to read it again.
+// usedTree is the root of a tree and the page that has it.
 type usedTree struct {
 	root int64
 	page *page
@@ -85,11 +82,12 @@ func (u *usedTrees) add(of *page, item *provider, search *candidateSearch) {
 		u.kept = append(u.kept, usedTree{item.root, of})
 		return
 	}
-	if count := len(u.again); count == 0 || len(u.again[count-1]) == rootBlock {
-		u.again = append(u.again, make([]int64, 0, rootBlock))
+	count := len(u.again)
+	if count == 0 || len(u.again[count-1]) == cap(u.again[count-1]) {
+		u.again = append(u.again, make([]int64, 0, min(summaryPage, search.of.maxTrees())))
+		count++
 	}
-	block := &u.again[len(u.again)-1]
-	*block = append(*block, item.root)
+	u.again[count-1] = append(u.again[count-1], item.root)
 }
 
 // keeps reports whether a page is in memory until the summaries. Later ones are not after the first that is not.
@@ -110,29 +108,6 @@ func (u *usedTrees) keeps(of *page, search *candidateSearch) bool {
 	return true
 }
 
-// batches yields at most so many trees at a time, and whether they are the last.
-func (u *usedTrees) batches(most int) iter.Seq2[[]usedTree, bool] {
-	return func(yield func([]usedTree, bool) bool) {
-		for batch := range slices.Chunk(u.kept, most) {
-			if isLast := len(u.again) == 0 && &batch[len(batch)-1] == &u.kept[len(u.kept)-1]; !yield(slices.Clone(batch), isLast) {
-				return
-			}
-		}
-		for i, block := range u.again {
-			for roots := range slices.Chunk(block, most) {
-				batch := make([]usedTree, len(roots))
-				for j, root := range roots {
-					batch[j].root = root
-				}
-				isLast := i == len(u.again)-1 && &roots[len(roots)-1] == &block[len(block)-1]
-				if !yield(batch, isLast) {
-					return
-				}
-			}
-		}
-	}
-}
-
 // summaryPage is how many trees are sorted by their ids: summaries of few trees come in that order.
 const summaryPage = 500
 
@@ -140,33 +115,25 @@ const summaryPage = 500
 // only the used providers. A yielded summary is valid until the next one. An error ends the sequence.
 func (c *Result) Summaries() iter.Seq2[*ProviderSummary, error] {
 	return func(yield func(*ProviderSummary, error) bool) {
-		var batch []usedTree
-		var sent *pendingPage
+		sent, err := c.readAgain(0)
 		more := true
-		// proceed sends the query for the following trees, and yields the present ones meanwhile.
-		proceed := func(following []usedTree, isLast bool) (err error) {
-			var again *page
-			if sent != nil {
-				if again, err = c.receiveAgain(sent); err != nil {
-					sent = nil
-					return err
+		for batch := range slices.Chunk(c.used.kept, min(summaryPage, c.search.of.maxTrees())) {
+			more = more && (err != nil || c.summaries(slices.Clone(batch), yield))
+		}
+		for number := 0; sent != nil && more && err == nil; number++ {
+			again, failure := c.receiveAgain(sent)
+			if sent, err = nil, failure; err == nil {
+				// The database executes the query of the next block while the caller writes this one.
+				sent, err = c.readAgain(number + 1)
+			}
+			if err == nil {
+				batch := make([]usedTree, len(c.used.again[number]))
+				for i, root := range c.used.again[number] {
+					batch[i] = usedTree{root, again}
 				}
+				more = c.summaries(batch, yield)
+				again.release()
 			}
-			if sent, err = c.readAgain(following, isLast); err == nil {
-				more = c.summaries(batch, again, yield)
-			}
-			again.release()
-			batch = following
-			return err
-		}
-		var err error
-		for following, isLast := range c.used.batches(min(summaryPage, c.search.of.maxTrees())) {
-			if err = proceed(following, isLast); err != nil || !more {
-				break
-			}
-		}
-		if err == nil && more {
-			err = proceed(nil, true)
 		}
 		if sent != nil {
 			err = errors.Join(err, sent.Close())
@@ -177,28 +144,22 @@ func (c *Result) Summaries() iter.Seq2[*ProviderSummary, error] {
 	}
 }
 
-// readAgain sends the query for those of some trees that are not in memory; nil if all are. The last query ends the snapshot in
+// readAgain sends the query for a block of trees that are not in memory; nil after the last. The last query ends the snapshot in
 // the same round trip.
-func (c *Result) readAgain(trees []usedTree, isLast bool) (*pendingPage, error) {
+func (c *Result) readAgain(number int) (*pendingPage, error) {
 	s := c.search
-	roots := make([]int64, 0, len(trees))
-	for _, tree := range trees {
-		if tree.page == nil {
-			roots = append(roots, tree.root)
-		}
-	}
-	if len(roots) == 0 {
+	if number >= len(c.used.again) {
 		return nil, nil
 	}
 	sent := &pendingPage{Batch: s.snapshot.Batch(), page: newPage()}
 	sent.answer = postgres.EnqueueEachRow(sent.Batch, func(ctx context.Context, to db.DBTX) error {
 		_, err := s.of.queries.CandidatePage(ctx, to, db.CandidatePageParams{
-			Lead: leadNone, Roots: roots, Conditions: encoded([]condition{}), Amounts: encoded([]amountPart{}),
+			Lead: leadNone, Roots: c.used.again[number], Conditions: encoded([]condition{}), Amounts: encoded([]amountPart{}),
 			RootRequired: []int32{}, RootForbidden: []int32{},
 		})
 		return err
 	}, sent.page.read)
-	if isLast {
+	if number == len(c.used.again)-1 {
 		sent.Commit()
 	}
 	if err := sent.Send(s.ctx); err != nil {
@@ -216,8 +177,8 @@ func (c *Result) receiveAgain(sent *pendingPage) (*page, error) {
 	return sent.page, nil
 }
 
-// summaries yields the providers of some trees. again is the page of those that had to be read again.
-func (c *Result) summaries(trees []usedTree, again *page, yield func(*ProviderSummary, error) bool) bool {
+// summaries yields the providers of some trees.
+func (c *Result) summaries(trees []usedTree, yield func(*ProviderSummary, error) bool) bool {
 	if byRoot := func(a, b usedTree) int { return cmp.Compare(a.root, b.root) }; !slices.IsSortedFunc(trees, byRoot) {
 		slices.SortFunc(trees, byRoot)
 	}
@@ -225,9 +186,6 @@ func (c *Result) summaries(trees []usedTree, again *page, yield func(*ProviderSu
 	var summary ProviderSummary
 	for _, tree := range trees {
 		p := tree.page
-		if p == nil {
-			p = again
-		}
 		of := p.tree(tree.root).tree
 		for i := of.start; i < of.end; i++ {
 			provider := &p.providers[i]
