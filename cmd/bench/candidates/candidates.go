@@ -58,7 +58,7 @@ func Command() *cobra.Command {
 100,000 provider trees and at several utilizations: latency, and CPU time of PostgreSQL
 and of the server. Print which targets are met: a missed target is not an error, a wrong
 number of candidates is. The database is private and is removed at the end; 100,000
-trees need about 2 GB of disk and memory, twice that with --against. CPU times are
+trees need about 2 GB of disk and memory, 1,000,000 ten times that, twice that with --against. CPU times are
 those of Linux; other systems are not supported.
 
 With --against, measure a second berth program in turn with the first, on a database of
