@@ -224,7 +224,7 @@ func (q *Queries) CandidateSample(ctx context.Context, db DBTX, roots []int64, s
 const CandidateSelectivity = `-- name: CandidateSelectivity :many
 WITH counted AS MATERIALIZED (
     SELECT predicate.part, predicate.position, (
-        SELECT count(*) + COALESCE(sum(CASE WHEN $3::bool THEN (
+        SELECT count(*) + COALESCE(sum(CASE WHEN $4::bool THEN (
             SELECT count(*) FROM (
                 SELECT other.provider_id
                 FROM provider_aggregates AS own_aggregate
@@ -267,7 +267,7 @@ WITH counted AS MATERIALIZED (
             LIMIT $1::int
         ) AS found
     ) AS found
-    FROM jsonb_array_elements($4::jsonb) WITH ORDINALITY AS predicate (part, position)
+    FROM jsonb_array_elements($5::jsonb) WITH ORDINALITY AS predicate (part, position)
 )
 SELECT
     predicate.position::int AS position,
@@ -300,12 +300,15 @@ CROSS JOIN LATERAL (
             (SELECT min(member.root_id) FROM provider_traits AS member WHERE member.trait_id = requested.id) AS first_root,
             (SELECT max(member.root_id) FROM provider_traits AS member WHERE member.trait_id = requested.id) AS last_root
         FROM unnest((predicate.part ->> 'traits')::int[]) AS requested (id)
+        WHERE cardinality((predicate.part ->> 'traits')::int[]) <= $3::int
         UNION ALL
         SELECT
             (SELECT min(member.root_id) FROM provider_aggregates AS member WHERE member.aggregate_id = requested.id),
             (SELECT max(member.root_id) FROM provider_aggregates AS member WHERE member.aggregate_id = requested.id)
         FROM unnest((predicate.part ->> 'aggregates')::int[]) AS requested (id)
+        WHERE cardinality((predicate.part ->> 'aggregates')::int[]) <= $3::int
     ) AS one
+    WHERE predicate.found >= $1::int
 ) AS range
 ORDER BY predicate.position
 `
@@ -313,6 +316,7 @@ ORDER BY predicate.position
 type CandidateSelectivityParams struct {
 	MaxRows    int32
 	Sample     []int64
+	MaxIds     int32
 	Sharing    bool
 	Predicates json.RawMessage
 }
@@ -330,8 +334,8 @@ type CandidateSelectivityRow struct {
 // limit, the number of sampled trees in which any provider satisfies it. A predicate is a JSON object
 // with class and amount, with traits or with aggregates ('{ids}', any of them), or with class and count:
 // trees in which so many providers have an inventory of the class. With sharing, the trees that can use
-// a sharing provider count as well. Also returns the first and the last root of the providers with the
-// traits or aggregates: a randomized search begins between them.
+// a sharing provider count as well. Of common traits or aggregates, if they are at most max_ids, also returns
+// the first and the last root that has them: a randomized search begins between them.
 // Called by Search.List if the first trees gave too few candidates.
 // Plan: for each predicate a range of inventories_class_id_free_idx, provider_traits_trait_id_idx,
 // provider_aggregates_aggregate_id_idx or tree_classes_class_id_providers_idx, as long as the limit, and
@@ -340,6 +344,7 @@ func (q *Queries) CandidateSelectivity(ctx context.Context, db DBTX, arg Candida
 	rows, err := db.Query(ctx, CandidateSelectivity,
 		arg.MaxRows,
 		arg.Sample,
+		arg.MaxIds,
 		arg.Sharing,
 		arg.Predicates,
 	)

@@ -69,8 +69,8 @@ ORDER BY
 -- limit, the number of sampled trees in which any provider satisfies it. A predicate is a JSON object
 -- with class and amount, with traits or with aggregates ('{ids}', any of them), or with class and count:
 -- trees in which so many providers have an inventory of the class. With sharing, the trees that can use
--- a sharing provider count as well. Also returns the first and the last root of the providers with the
--- traits or aggregates: a randomized search begins between them.
+-- a sharing provider count as well. Of common traits or aggregates, if they are at most max_ids, also returns
+-- the first and the last root that has them: a randomized search begins between them.
 -- Called by Search.List if the first trees gave too few candidates.
 -- Plan: for each predicate a range of inventories_class_id_free_idx, provider_traits_trait_id_idx,
 -- provider_aggregates_aggregate_id_idx or tree_classes_class_id_providers_idx, as long as the limit, and
@@ -154,12 +154,15 @@ CROSS JOIN LATERAL (
             (SELECT min(member.root_id) FROM provider_traits AS member WHERE member.trait_id = requested.id) AS first_root,
             (SELECT max(member.root_id) FROM provider_traits AS member WHERE member.trait_id = requested.id) AS last_root
         FROM unnest((predicate.part ->> 'traits')::int[]) AS requested (id)
+        WHERE cardinality((predicate.part ->> 'traits')::int[]) <= @max_ids::int
         UNION ALL
         SELECT
             (SELECT min(member.root_id) FROM provider_aggregates AS member WHERE member.aggregate_id = requested.id),
             (SELECT max(member.root_id) FROM provider_aggregates AS member WHERE member.aggregate_id = requested.id)
         FROM unnest((predicate.part ->> 'aggregates')::int[]) AS requested (id)
+        WHERE cardinality((predicate.part ->> 'aggregates')::int[]) <= @max_ids::int
     ) AS one
+    WHERE predicate.found >= @max_rows::int
 ) AS range
 ORDER BY predicate.position;
 

@@ -174,7 +174,7 @@ func (s *candidateSearch) restartFromRarest() (fits bool, err error) {
 	sample, limit := s.leads.sample(), int64(s.of.thresholds.Count)
 	rows, err := postgres.QueryOnce(s.ctx, s.snapshot, func(ctx context.Context, to db.DBTX) ([]db.CandidateSelectivityRow, error) {
 		return s.of.queries.CandidateSelectivity(ctx, to, db.CandidateSelectivityParams{
-			Sharing: s.ids.sharing, MaxRows: int32(limit), Sample: sample, Predicates: encoded(all),
+			Sharing: s.ids.sharing, MaxRows: int32(limit), Sample: sample, Predicates: encoded(all), MaxIds: maxHintIDs,
 		})
 	})
 	if err != nil {
@@ -191,9 +191,7 @@ func (s *candidateSearch) restartFromRarest() (fits bool, err error) {
 		return true, nil
 	}
 	s.chosen = &all[rarest.Position-1]
-	if rarest.Found >= limit { // a page may not have all of them
-		s.chosen.firstRoot, s.chosen.lastRoot = rarest.FirstRoot, rarest.LastRoot
-	}
+	s.chosen.firstRoot, s.chosen.lastRoot = rarest.FirstRoot, rarest.LastRoot
 	s.before.leads, s.before.candidates = s.foundLeads, s.tally.Candidates
 	s.leads.leave(s.treesOf(s.chosen))
 	return rarest.Found > 0, nil
