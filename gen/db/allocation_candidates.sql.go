@@ -254,7 +254,7 @@ type CandidatePageRow struct {
 // the trees with the next inventories of class_id, those with the most free capacity first, after (after_position, after_id)
 // up to (until_position, until_id). If wraps is set and these are fewer than max_rows, the last two continue at the beginning,
 // up to start_id or (start_position, start_id). 'random' is 'id' that begins behind a random root: the first one after
-// after_position in an order of hashes, so that each root is as likely as any other, whatever ids are missing.
+// after_position in an order of hashes, so that missing ids before a root do not make it likelier.
 // Locks nothing.
 // Plan: the range of one index for the lead, as long as the limit; then ranges of resource_providers_root_id_idx and
 // inventories_pkey for all trees at once. There is no join of large sets, so no estimate matters. Cost follows the size of

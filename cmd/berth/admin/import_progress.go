@@ -12,7 +12,7 @@ import (
 )
 
 // importProgress prints the progress of an import or export: a bar on a terminal, otherwise a
-// line per tenth of a step, at most once per linesEvery.
+// line per tenth of a step, at most once per linesEvery; a step without a total has one per linesEvery.
 type importProgress struct {
 	mu         sync.Mutex
 	out        io.Writer
@@ -86,15 +86,19 @@ func (p *importProgress) line(step string, done, total int64) {
 	if total > 0 {
 		tenth = done * 10 / total
 	}
-	if step == p.step && tenth <= p.tenth || time.Since(p.told) < linesEvery {
+	counts := done > 0 && total == 0
+	if step == p.step && tenth <= p.tenth && !counts || time.Since(p.told) < linesEvery {
 		return
 	}
 	p.step, p.tenth, p.told = step, tenth, time.Now()
-	if total == 0 {
+	switch {
+	case total > 0:
+		fmt.Fprintf(p.out, "%s %3d%%  %d of %d\n", step, done*100/total, done, total)
+	case counts:
+		fmt.Fprintf(p.out, "%s %d\n", step, done)
+	default:
 		fmt.Fprintf(p.out, "%s\n", step)
-		return
 	}
-	fmt.Fprintf(p.out, "%s %3d%%  %d of %d\n", step, done*100/total, done, total)
 }
 
 // finish ends the line of a bar.

@@ -22,10 +22,14 @@ func TestImport_ProgressToLog_Throttled(t *testing.T) {
 		progress.tell("comparing", 0, 0)
 		time.Sleep(time.Minute)
 		progress.tell("comparing", 0, 0)
+		for done := range int64(12) { // without a total
+			time.Sleep(time.Second)
+			progress.tell("writing", 1000*done, 0)
+		}
 		progress.done()
 		const want = "copying   4%  4 of 100\ncopying  10%  10 of 100\ncopying  20%  20 of 100\ncopying  30%  30 of 100\n" +
 			"copying  40%  40 of 100\ncopying  50%  50 of 100\ncopying  60%  60 of 100\ncopying  70%  70 of 100\n" +
-			"copying  80%  80 of 100\ncopying  90%  90 of 100\ncomparing\n"
+			"copying  80%  80 of 100\ncopying  90%  90 of 100\ncomparing\nwriting\nwriting 5000\nwriting 10000\n"
 		if log.String() != want {
 			t.Errorf("got\n%s", log.String())
 		}

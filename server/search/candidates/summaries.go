@@ -39,7 +39,7 @@ type usedTrees struct {
 	// million of them take no second copy while the list grows.
 	kept     []usedTree
 	again    [][]int64
-	last     int64
+	last     int64 // the root added last
 	onlyThem map[int64]bool
 	known    map[int64]bool
 	// pages are those that the trees keep in memory, with so many providers.
