@@ -37,7 +37,7 @@ var packageRules = []packageRule{
 		"server/data/migrate", "server/data/postgres", "server/data/store", "server/identity/auth",
 		"server/identity/keystone", "server/identity/oidc", "server/identity/policy", "server/identity/tokens",
 		"server/observe/auditlog", "server/observe/tracing", "server/search/explainlog", "server/wire/forwarded",
-		"server/wire/spool", "server/work/conductor", "server/work/idempotency",
+		"server/wire/spool", "server/work/conductor", "server/work/idempotency", "server/work/leases",
 	}},
 	{path: "cmd/berth/admin", purpose: "administration commands: database, import and export, policy, tokens, documents", driver: true, imports: []string{
 		"cmd/berth/config", "cmd/berth/connect", "cmd/berth/frame", "cmd/berth/open", "cmd/berth/plan",
@@ -71,7 +71,7 @@ var packageRules = []packageRule{
 		"server/api/route", "server/data/cluster", "server/data/migrate", "server/data/postgres",
 		"server/identity/keystone", "server/identity/oidc", "server/identity/policy", "server/observe/auditlog",
 		"server/search/explainlog", "server/wire/cors", "server/wire/spool", "server/work/conductor",
-		"server/work/idempotency",
+		"server/work/idempotency", "server/work/leases",
 	}},
 	{path: "cmd/berth/setting", purpose: "definition and parsing of a setting", imports: []string{"cmd/berth/frame"}},
 	{path: "cmd/berth/osloconf", purpose: "parser of `placement.conf`"},
@@ -141,6 +141,9 @@ var packageRules = []packageRule{
 	{path: "server/work/provision", purpose: "the state machine of nodes, as data"},
 	{path: "server/work/idempotency", purpose: "deletes expired idempotency keys in the background, and counts the others", imports: []string{
 		"server/data/store", "server/observe/loglimit",
+	}},
+	{path: "server/work/leases", purpose: "removes consumers whose leases have expired, and counts the others", imports: []string{
+		"server/data/store", "server/observe/auditlog", "server/observe/loglimit",
 	}},
 	{path: "server/data/store", purpose: "store methods: the queries of the operations", driver: true, imports: []string{
 		"gen/db", "server/data/postgres", "server/wire/fault",

@@ -69,6 +69,7 @@ var accessRows = []struct {
 	{"PATCH /allocations/{consumer_uuid}", "placement:allocations:update", usual},
 	{"POST /capacity", "berth:capacity:show", usual},
 	{"POST /claims", "berth:claims:create", usual},
+	{"POST /leases", "berth:leases:renew", usual},
 	{"GET /consumers", "berth:consumers:list", otherUsages},
 	{"GET /consumers?project_id=mine", "berth:consumers:list", ownUsages},
 	{"GET /consumers?project_id=other", "berth:consumers:list", otherUsages},

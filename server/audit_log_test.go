@@ -185,6 +185,8 @@ var auditedWrites = []struct {
 	{operation: "claim-create", method: "POST", path: "/claims", version: "1.39, berth 1.3", generations: "none>1",
 		body: `{"consumers": [{"uuid": "a0000000-0000-4000-8000-0000000000c1", "project_id": "p", "user_id": "u", "consumer_type": "INSTANCE",
 			"consumer_generation": null}], "candidates": [{"allocations": {"` + aProvider + `": {"resources": {"VCPU": 1}}}}]}`},
+	{operation: "lease-renew", method: "POST", path: "/leases", version: "1.39, berth 1.6",
+		body: `{"consumers": ["a0000000-0000-4000-8000-0000000000c1"]}`},
 	{operation: "provider-delete", method: "DELETE", path: "/resource_providers/" + secondProvider, generations: "none>none"},
 
 	{operation: "node-create", method: "POST", path: "/v1/nodes", body: `{"driver": "fake-hardware", "name": "n1", "resource_class": "bm", "uuid": "` + aNode + `"}`},

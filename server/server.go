@@ -76,6 +76,8 @@ type Options struct {
 	Bodies route.BodyLimits
 	// RequestTimeout cancels a request and its database queries; 0: never.
 	RequestTimeout time.Duration
+	// Leases are the collectors of the removal of expired consumers, which the caller starts.
+	Leases []prometheus.Collector
 	// IdempotencyLifetime is how long an Idempotency-Key is stored whose request has no other lifetime; 0: 24 hours.
 	IdempotencyLifetime time.Duration
 	// Placement has the options of the Placement API, whose Store, Search and Explanations New sets.

@@ -609,58 +609,10 @@ functions find no inventory of it.';
 CREATE FUNCTION public.allocation_patch(p_consumer uuid, p_generation bigint, p_project text, p_user text, p_type text, p_providers uuid[], p_classes text[], p_amounts bigint[]) RETURNS TABLE(shown_position bigint, shown_provider uuid, shown_provider_generation bigint, shown_class text, shown_used bigint, shown_project text, shown_user text, shown_generation bigint, shown_type text)
     LANGUAGE plpgsql
     AS $$
-DECLARE
-    v_was record;
-    v_owner record;
-    v_changes record;
 BEGIN
-    PERFORM /* allocation_patch 1/8 */ consumer_ensure_references(array_remove(ARRAY[p_project], NULL),
-        array_remove(ARRAY[p_user], NULL), array_remove(ARRAY[p_type], NULL));
-    SELECT /* allocation_patch 2/8 */ consumer.id, consumer.generation, consumer.project_id, consumer.user_id,
-        consumer.consumer_type_id
-    INTO v_was FROM consumers AS consumer
-    WHERE consumer.uuid = p_consumer FOR NO KEY UPDATE;
-    IF v_was.id IS NULL THEN
-        RAISE EXCEPTION 'no consumer %', p_consumer USING ERRCODE = 'PL075',
-            DETAIL = json_build_object('consumer', p_consumer);
-    END IF;
-    IF p_generation IS NOT NULL THEN
-        PERFORM /* allocation_patch 3/8 */ consumer_check_generation(ARRAY[p_consumer], ARRAY[v_was.generation],
-            ARRAY[p_generation], '{false}');
-    END IF;
-    SELECT /* allocation_patch 4/8 */
-        coalesce((SELECT project.id FROM projects AS project WHERE project.external_id = p_project), v_was.project_id)
-            AS project_id,
-        coalesce((SELECT owner.id FROM users AS owner WHERE owner.external_id = p_user), v_was.user_id) AS user_id,
-        coalesce((SELECT type.id FROM consumer_types AS type WHERE type.name = p_type), v_was.consumer_type_id)
-            AS type_id
-    INTO v_owner;
-    v_changes := allocation_patch_changes(v_was.id, p_providers, p_classes, p_amounts);
-    IF cardinality(v_changes.providers) > 0 THEN
-        PERFORM /* allocation_patch 5/8 */ allocation_patch_apply(v_was.id, v_changes.providers, v_changes.classes,
-            v_changes.amounts, v_changes.previous);
-    END IF;
-    IF cardinality(v_changes.providers) > 0 OR (v_owner.project_id, v_owner.user_id, v_owner.type_id)
-        IS DISTINCT FROM (v_was.project_id, v_was.user_id, v_was.consumer_type_id)
-    THEN
-        UPDATE /* allocation_patch 6/8 */ consumers SET generation = generation + 1, updated_at = now(),
-            project_id = v_owner.project_id, user_id = v_owner.user_id, consumer_type_id = v_owner.type_id
-        WHERE id = v_was.id;
-        DELETE /* allocation_patch 7/8 */ FROM consumers AS consumer
-        WHERE consumer.id = v_was.id
-          AND NOT EXISTS (SELECT FROM allocations AS allocation WHERE allocation.consumer_id = v_was.id);
-    END IF;
-    RETURN QUERY SELECT /* allocation_patch 8/8 */ allocation.id, provider.uuid, generation_row.generation, class.name,
-        allocation.used, project.external_id, owner.external_id, consumer.generation, coalesce(type.name, '')
-    FROM consumers AS consumer
-    JOIN allocations AS allocation ON allocation.consumer_id = consumer.id
-    JOIN resource_providers AS provider ON provider.id = allocation.provider_id
-    JOIN provider_generations AS generation_row ON generation_row.provider_id = allocation.provider_id
-    JOIN resource_classes AS class ON class.id = allocation.class_id
-    JOIN projects AS project ON project.id = consumer.project_id
-    JOIN users AS owner ON owner.id = consumer.user_id
-    LEFT JOIN consumer_types AS type ON type.id = consumer.consumer_type_id
-    WHERE consumer.id = v_was.id;
+    RETURN QUERY SELECT /* allocation_patch 1/1 */ patched.shown_position, patched.shown_provider, patched.shown_provider_generation,
+        patched.shown_class, patched.shown_used, patched.shown_project, patched.shown_user, patched.shown_generation, patched.shown_type
+    FROM allocation_patch_leased(p_consumer, p_generation, p_project, p_user, p_type, p_providers, p_classes, p_amounts, NULL) AS patched;
 END
 $$;
 
@@ -668,19 +620,11 @@ $$;
 -- Name: FUNCTION allocation_patch(p_consumer uuid, p_generation bigint, p_project text, p_user text, p_type text, p_providers uuid[], p_classes text[], p_amounts bigint[]); Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON FUNCTION public.allocation_patch(p_consumer uuid, p_generation bigint, p_project text, p_user text, p_type text, p_providers uuid[], p_classes text[], p_amounts bigint[]) IS 'PATCH /allocations/{consumer_uuid}: changes some allocations of a consumer, its project, user or type.
+COMMENT ON FUNCTION public.allocation_patch(p_consumer uuid, p_generation bigint, p_project text, p_user text, p_type text, p_providers uuid[], p_classes text[], p_amounts bigint[]) IS 'PATCH /allocations/{consumer_uuid} without a lease. See allocation_patch_leased.
 
-p_generation null: do not compare the consumer''s generation. p_project, p_user and p_type null: unchanged. The arrays
-have one element per allocation, in the order of the request; the amount 0 removes it, and with the class '''' all
-allocations on the provider. No two elements set the same allocation.
-Increments the generations of the consumer and of the providers whose allocations change, once each; without a change
-it writes nothing. Removing the last allocation deletes the consumer.
-Returns all allocations afterwards, in the order of position; no row: the consumer is deleted.
-Raises, in this order: PL075 (no such consumer), PL003 (generation), PL009, PL004 (see allocation_resolve), PL010,
-PL011, PL012 (see allocation_raise_error), and 40001 if a provider was deleted concurrently.
-Locks: a new project, user and type; the consumer; the providers with changes, in the order of their ids. Idempotent
-without a generation.
-Calls: consumer_ensure_references, consumer_check_generation, allocation_patch_changes, allocation_patch_apply.';
+Servers of earlier versions call it; a later migration drops it.
+Locks: as allocation_patch_leased, without the lease.
+Calls: allocation_patch_leased.';
 
 --
 -- Name: allocation_patch_apply(bigint, bigint[], integer[], bigint[], bigint[]); Type: FUNCTION; Schema: public; Owner: -
@@ -795,6 +739,93 @@ Arguments as in allocation_patch. An amount that does not change is left out.
 Raises PL009 and PL004 (see allocation_resolve) for allocations that are set. Names that do not exist are ignored
 for those that are removed. Locks nothing; the caller has locked the consumer, whose allocations cannot change.
 Calls: allocation_resolve.';
+
+--
+-- Name: allocation_patch_leased(uuid, bigint, text, text, text, uuid[], text[], bigint[], jsonb); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.allocation_patch_leased(p_consumer uuid, p_generation bigint, p_project text, p_user text, p_type text, p_providers uuid[], p_classes text[], p_amounts bigint[], p_lease jsonb) RETURNS TABLE(shown_position bigint, shown_provider uuid, shown_provider_generation bigint, shown_class text, shown_used bigint, shown_project text, shown_user text, shown_generation bigint, shown_type text, shown_lease jsonb)
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_was record;
+    v_owner record;
+    v_changes record;
+BEGIN
+    PERFORM /* allocation_patch_leased 1/9 */ consumer_ensure_references(array_remove(ARRAY[p_project], NULL),
+        array_remove(ARRAY[p_user], NULL), array_remove(ARRAY[p_type], NULL));
+    SELECT /* allocation_patch_leased 2/9 */ consumer.id, consumer.generation, consumer.project_id, consumer.user_id,
+        consumer.consumer_type_id, consumer.leased
+    INTO v_was FROM consumers AS consumer
+    WHERE consumer.uuid = p_consumer FOR NO KEY UPDATE;
+    IF v_was.id IS NULL THEN
+        RAISE EXCEPTION 'no consumer %', p_consumer USING ERRCODE = 'PL075',
+            DETAIL = json_build_object('consumer', p_consumer);
+    END IF;
+    IF p_generation IS NOT NULL THEN
+        PERFORM /* allocation_patch_leased 3/9 */ consumer_check_generation(ARRAY[p_consumer], ARRAY[v_was.generation],
+            ARRAY[p_generation], '{false}');
+    END IF;
+    SELECT /* allocation_patch_leased 4/9 */
+        coalesce((SELECT project.id FROM projects AS project WHERE project.external_id = p_project), v_was.project_id)
+            AS project_id,
+        coalesce((SELECT owner.id FROM users AS owner WHERE owner.external_id = p_user), v_was.user_id) AS user_id,
+        coalesce((SELECT type.id FROM consumer_types AS type WHERE type.name = p_type), v_was.consumer_type_id)
+            AS type_id
+    INTO v_owner;
+    v_changes := allocation_patch_changes(v_was.id, p_providers, p_classes, p_amounts);
+    IF cardinality(v_changes.providers) > 0 THEN
+        PERFORM /* allocation_patch_leased 5/9 */ allocation_patch_apply(v_was.id, v_changes.providers, v_changes.classes,
+            v_changes.amounts, v_changes.previous);
+    END IF;
+    IF cardinality(v_changes.providers) > 0 OR (v_owner.project_id, v_owner.user_id, v_owner.type_id)
+        IS DISTINCT FROM (v_was.project_id, v_was.user_id, v_was.consumer_type_id)
+        OR p_lease <> '{}' OR v_was.leased AND p_lease = '{}'
+    THEN
+        UPDATE /* allocation_patch_leased 6/9 */ consumers SET generation = generation + 1, updated_at = now(),
+            project_id = v_owner.project_id, user_id = v_owner.user_id, consumer_type_id = v_owner.type_id
+        WHERE id = v_was.id;
+        DELETE /* allocation_patch_leased 7/9 */ FROM consumers AS consumer
+        WHERE consumer.id = v_was.id
+          AND NOT EXISTS (SELECT FROM allocations AS allocation WHERE allocation.consumer_id = v_was.id);
+        IF p_lease IS NOT NULL THEN
+            PERFORM /* allocation_patch_leased 8/9 */ lease_write(ARRAY[p_consumer], jsonb_build_array(p_lease));
+        END IF;
+    END IF;
+    RETURN QUERY SELECT /* allocation_patch_leased 9/9 */ allocation.id, provider.uuid, generation_row.generation, class.name,
+        allocation.used, project.external_id, owner.external_id, consumer.generation, coalesce(type.name, ''),
+        CASE WHEN consumer.leased THEN (SELECT lease_show(lease) FROM leases AS lease WHERE lease.consumer_id = consumer.id) END
+    FROM consumers AS consumer
+    JOIN allocations AS allocation ON allocation.consumer_id = consumer.id
+    JOIN resource_providers AS provider ON provider.id = allocation.provider_id
+    JOIN provider_generations AS generation_row ON generation_row.provider_id = allocation.provider_id
+    JOIN resource_classes AS class ON class.id = allocation.class_id
+    JOIN projects AS project ON project.id = consumer.project_id
+    JOIN users AS owner ON owner.id = consumer.user_id
+    LEFT JOIN consumer_types AS type ON type.id = consumer.consumer_type_id
+    WHERE consumer.id = v_was.id;
+END
+$$;
+
+--
+-- Name: FUNCTION allocation_patch_leased(p_consumer uuid, p_generation bigint, p_project text, p_user text, p_type text, p_providers uuid[], p_classes text[], p_amounts bigint[], p_lease jsonb); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.allocation_patch_leased(p_consumer uuid, p_generation bigint, p_project text, p_user text, p_type text, p_providers uuid[], p_classes text[], p_amounts bigint[], p_lease jsonb) IS 'PATCH /allocations/{consumer_uuid}: changes some allocations of a consumer, its project, user, type or lease.
+
+p_generation null: do not compare the consumer''s generation. p_project, p_user and p_type null: unchanged. The arrays
+have one element per allocation, in the order of the request; the amount 0 removes it, and with the class '''' all
+allocations on the provider. No two elements set the same allocation. p_lease: seconds, until or both; {} takes the lease away,
+and null leaves it as it is.
+Increments the generations of the consumer and of the providers whose allocations change, once each; without a change
+it writes nothing. Removing the last allocation deletes the consumer.
+Returns all allocations afterwards, in the order of position; no row: the consumer is deleted.
+Raises, in this order: PL075 (no such consumer), PL003 (generation), PL009, PL004 (see allocation_resolve), PL010,
+PL011, PL012 (see allocation_raise_error), 40001 if a provider was deleted concurrently, PL080 and PL081 (see lease_check).
+Locks: a new project, user and type; the consumer; the providers with changes, in the order of their ids; the lease. Idempotent
+without a generation.
+Calls: consumer_ensure_references, consumer_check_generation, allocation_patch_changes, allocation_patch_apply,
+lease_write.';
 
 --
 -- Name: allocation_raise_error(bigint[], integer[], bigint[], integer[], bigint[], bigint[], integer[], bigint[]); Type: FUNCTION; Schema: public; Owner: -
@@ -1793,6 +1824,239 @@ the rows back. An empty type means none.
 Locks: the new rows, in the order of their names.';
 
 --
+-- Name: consumer_find(boolean, bigint, uuid, uuid, bigint, uuid[], text, text, text, uuid[], uuid, text[], text, timestamp with time zone, timestamp with time zone, timestamp with time zone, timestamp with time zone, boolean, timestamp with time zone, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.consumer_find(p_descending boolean, p_from bigint, p_low uuid, p_high uuid, p_bound bigint, p_uuids uuid[], p_project text, p_user text, p_type text, p_providers uuid[], p_tree uuid, p_classes text[], p_trait text, p_created_before timestamp with time zone, p_created_after timestamp with time zone, p_updated_before timestamp with time zone, p_updated_after timestamp with time zone, p_leased boolean, p_expires_before timestamp with time zone, p_until_before timestamp with time zone, p_from_expiry timestamp with time zone) RETURNS TABLE(rank bigint, id bigint, is_last boolean)
+    LANGUAGE sql STABLE
+    AS $$
+WITH /* consumer_find 1/1 */ named AS MATERIALIZED (
+    SELECT
+        (SELECT project.id FROM projects AS project WHERE project.external_id = p_project) AS project_id,
+        (SELECT owner.id FROM users AS owner WHERE owner.external_id = p_user) AS user_id,
+        (SELECT type.id FROM consumer_types AS type WHERE type.name = p_type) AS type_id,
+        (SELECT trait.id FROM traits AS trait WHERE trait.name = p_trait) AS trait_id,
+        (SELECT member.root_id FROM resource_providers AS member WHERE member.uuid = p_tree) AS root_id,
+        ARRAY(
+            SELECT class.id FROM unnest(p_classes) AS requested (name)
+            CROSS JOIN LATERAL (SELECT one.id FROM resource_classes AS one WHERE one.name = requested.name OFFSET 0) AS class
+        ) AS class_ids,
+        ARRAY(
+            SELECT provider.id FROM unnest(p_providers) AS requested (uuid)
+            CROSS JOIN LATERAL (SELECT one.id FROM resource_providers AS one WHERE one.uuid = requested.uuid OFFSET 0) AS provider
+        ) AS provider_ids
+
+), leading_provider AS MATERIALIZED (
+    SELECT provider.id FROM named CROSS JOIN LATERAL unnest(named.provider_ids) AS provider (id)
+    UNION ALL
+    (
+        SELECT provider.id FROM named
+        CROSS JOIN LATERAL (SELECT one.id FROM resource_providers AS one WHERE one.root_id = named.root_id OFFSET 0) AS provider
+        WHERE p_providers IS NULL LIMIT 1001
+    )
+    UNION ALL
+    (
+        SELECT provider.id FROM named
+        CROSS JOIN LATERAL (SELECT one.provider_id AS id FROM provider_traits AS one WHERE one.trait_id = named.trait_id OFFSET 0) AS provider
+        WHERE p_providers IS NULL AND p_tree IS NULL LIMIT 1001
+    )
+
+), lead AS MATERIALIZED (
+    SELECT CASE
+        WHEN p_project IS NOT NULL AND named.project_id IS NULL
+            OR p_user IS NOT NULL AND named.user_id IS NULL
+            OR p_type <> 'unknown' AND named.type_id IS NULL
+            OR p_trait IS NOT NULL AND named.trait_id IS NULL
+            OR p_tree IS NOT NULL AND named.root_id IS NULL
+            OR p_classes IS NOT NULL AND named.class_ids = '{}'
+            OR p_providers IS NOT NULL AND named.provider_ids = '{}' THEN 'nothing'
+        WHEN p_from_expiry IS NOT NULL THEN 'lease'
+        WHEN p_low IS NOT NULL THEN 'search'
+        WHEN p_uuids IS NOT NULL THEN 'uuid'
+        WHEN (p_providers IS NOT NULL OR p_tree IS NOT NULL OR p_trait IS NOT NULL)
+            AND (SELECT count(*) FROM leading_provider) <= 1000
+            AND (SELECT count(*) FROM (
+                SELECT FROM leading_provider
+                CROSS JOIN LATERAL (SELECT FROM allocations AS one WHERE one.provider_id = leading_provider.id OFFSET 0) AS allocation
+                LIMIT p_bound
+            ) AS counted) < p_bound THEN 'provider'
+        WHEN p_project IS NOT NULL AND (SELECT count(*) FROM (
+                SELECT FROM consumers AS one
+                WHERE one.project_id = named.project_id
+                    AND one.user_id BETWEEN COALESCE(named.user_id, 0) AND COALESCE(named.user_id, 9223372036854775807)
+                LIMIT p_bound
+            ) AS counted) < p_bound THEN 'project'
+        WHEN (COALESCE(p_leased, false) OR p_expires_before IS NOT NULL OR p_until_before IS NOT NULL)
+            AND (SELECT count(*) FROM (
+                SELECT FROM leases AS lease WHERE lease.due < COALESCE(p_expires_before, 'infinity')
+                ORDER BY lease.due LIMIT p_bound
+            ) AS counted) < p_bound THEN 'lease'
+        ELSE 'walk'
+    END AS name,
+    (SELECT count(*) FROM leading_provider) <= 1000 AS has_all_providers
+    FROM named
+
+), found AS (
+    SELECT
+        row_number() OVER (ORDER BY one.uuid) AS rank, one.id, one.uuid, one.project_id, one.user_id, one.consumer_type_id,
+        one.created_at, one.updated_at
+    FROM (
+        SELECT
+            consumer.id, consumer.uuid, consumer.project_id, consumer.user_id, consumer.consumer_type_id, consumer.created_at, consumer.updated_at
+        FROM consumers AS consumer
+        WHERE (SELECT lead.name FROM lead) = 'search' AND consumer.uuid BETWEEN p_low AND p_high
+        ORDER BY consumer.uuid LIMIT p_bound
+    ) AS one
+    UNION ALL
+    SELECT
+        CASE WHEN p_descending THEN -consumer.id ELSE consumer.id END, consumer.id, consumer.uuid, consumer.project_id, consumer.user_id,
+        consumer.consumer_type_id, consumer.created_at, consumer.updated_at
+    FROM (SELECT DISTINCT given.uuid FROM unnest(p_uuids) AS given (uuid)) AS requested
+    CROSS JOIN LATERAL (
+        SELECT one.id, one.uuid, one.project_id, one.user_id, one.consumer_type_id, one.created_at, one.updated_at
+        FROM consumers AS one WHERE one.uuid = requested.uuid OFFSET 0
+    ) AS consumer
+    WHERE (SELECT lead.name FROM lead) = 'uuid'
+    UNION ALL
+    SELECT CASE WHEN p_descending THEN -holder.id ELSE holder.id END, holder.id, NULL, NULL, NULL, NULL, NULL, NULL FROM (
+        SELECT DISTINCT allocation.consumer_id AS id FROM leading_provider
+        CROSS JOIN LATERAL (
+            SELECT one.consumer_id FROM allocations AS one WHERE one.provider_id = leading_provider.id OFFSET 0
+        ) AS allocation
+        WHERE (SELECT lead.name FROM lead) = 'provider'
+    ) AS holder
+    UNION ALL
+    SELECT
+        CASE WHEN p_descending THEN -consumer.id ELSE consumer.id END, consumer.id, consumer.uuid, consumer.project_id, consumer.user_id,
+        consumer.consumer_type_id, consumer.created_at, consumer.updated_at
+    FROM named
+    CROSS JOIN LATERAL (
+        SELECT one.id, one.uuid, one.project_id, one.user_id, one.consumer_type_id, one.created_at, one.updated_at
+        FROM consumers AS one
+        WHERE one.project_id = named.project_id
+            AND one.user_id BETWEEN COALESCE(named.user_id, 0) AND COALESCE(named.user_id, 9223372036854775807)
+        OFFSET 0
+    ) AS consumer
+    WHERE (SELECT lead.name FROM lead) = 'project'
+    UNION ALL
+    SELECT
+        CASE WHEN p_from_expiry IS NOT NULL THEN row_number() OVER (ORDER BY one.expires_at, one.consumer_id)
+            WHEN p_descending THEN -one.consumer_id ELSE one.consumer_id END,
+        one.consumer_id, NULL, NULL, NULL, NULL, NULL, NULL
+    FROM (
+        -- due is at most expires_at
+        SELECT lease.consumer_id, lease.expires_at FROM leases AS lease
+        WHERE (SELECT lead.name FROM lead) = 'lease' AND lease.due < COALESCE(p_expires_before, 'infinity')
+            AND (p_from_expiry IS NULL OR (lease.expires_at, lease.consumer_id) >= (p_from_expiry, p_from))
+        ORDER BY CASE WHEN p_from_expiry IS NOT NULL THEN lease.expires_at END, lease.consumer_id
+        LIMIT p_bound
+    ) AS one
+    UNION ALL
+    (
+        SELECT
+            consumer.id AS rank, consumer.id, consumer.uuid, consumer.project_id, consumer.user_id, consumer.consumer_type_id,
+            consumer.created_at, consumer.updated_at
+        FROM consumers AS consumer
+        WHERE (SELECT lead.name FROM lead) = 'walk' AND NOT p_descending AND consumer.id >= p_from
+        ORDER BY consumer.id LIMIT p_bound
+    )
+    UNION ALL
+    (
+        SELECT
+            -consumer.id AS rank, consumer.id, consumer.uuid, consumer.project_id, consumer.user_id, consumer.consumer_type_id,
+            consumer.created_at, consumer.updated_at
+        FROM consumers AS consumer
+        WHERE (SELECT lead.name FROM lead) = 'walk' AND p_descending AND consumer.id <= -p_from
+        ORDER BY consumer.id DESC LIMIT p_bound
+    )
+
+), looked_at AS (
+    SELECT
+        found.rank, found.id, found.uuid, found.project_id, found.user_id, found.consumer_type_id, found.created_at, found.updated_at,
+        row_number() OVER (ORDER BY found.rank) AS position
+    FROM found
+    WHERE p_low IS NOT NULL OR p_from_expiry IS NOT NULL OR found.rank >= p_from
+    ORDER BY found.rank LIMIT p_bound
+)
+SELECT looked_at.rank, looked_at.id, looked_at.position = p_bound AS is_last
+FROM named CROSS JOIN looked_at
+CROSS JOIN LATERAL (
+    -- Those of leading providers are read here, until the page is full; others have been read.
+    SELECT
+        looked_at.uuid, looked_at.project_id, looked_at.user_id, looked_at.consumer_type_id, looked_at.created_at,
+        COALESCE(looked_at.updated_at, looked_at.created_at) AS updated_at
+    WHERE looked_at.uuid IS NOT NULL
+    UNION ALL
+    SELECT one.uuid, one.project_id, one.user_id, one.consumer_type_id, one.created_at, COALESCE(one.updated_at, one.created_at)
+    FROM consumers AS one WHERE looked_at.uuid IS NULL AND one.id = looked_at.id
+    OFFSET 0
+) AS consumer
+WHERE looked_at.position = p_bound OR (
+    (p_uuids IS NULL OR consumer.uuid = ANY (p_uuids))
+    AND (p_project IS NULL OR consumer.project_id = named.project_id)
+    AND (p_user IS NULL OR consumer.user_id = named.user_id)
+    AND (p_type IS NULL OR consumer.consumer_type_id IS NOT DISTINCT FROM named.type_id)
+    AND (p_created_before IS NULL OR consumer.created_at < p_created_before)
+    AND (p_created_after IS NULL OR consumer.created_at >= p_created_after)
+    AND (p_updated_before IS NULL OR consumer.updated_at < p_updated_before)
+    AND (p_updated_after IS NULL OR consumer.updated_at >= p_updated_after)
+    AND (p_leased IS NOT false OR NOT EXISTS (SELECT FROM leases AS lease WHERE lease.consumer_id = looked_at.id OFFSET 0))
+    AND (p_leased IS NOT true AND p_expires_before IS NULL AND p_until_before IS NULL OR EXISTS (
+        SELECT FROM leases AS lease
+        WHERE lease.consumer_id = looked_at.id
+            AND (p_expires_before IS NULL OR lease.expires_at < p_expires_before)
+            AND (p_until_before IS NULL OR lease.until < p_until_before)
+        OFFSET 0))
+    AND (p_providers IS NULL AND p_tree IS NULL AND p_classes IS NULL AND p_trait IS NULL
+        OR (SELECT lead.name FROM lead) = 'provider' AND p_classes IS NULL AND num_nonnulls(p_providers, p_tree, p_trait) = 1
+        OR EXISTS (
+        SELECT FROM allocations AS allocation
+        WHERE allocation.consumer_id = looked_at.id
+            AND (p_providers IS NULL OR allocation.provider_id IN (SELECT leading_provider.id FROM leading_provider))
+            AND (p_classes IS NULL OR allocation.class_id = ANY (named.class_ids))
+            -- Compared by a hash, if these are the providers of the tree or with the trait, and not too many.
+            AND (p_tree IS NULL OR CASE
+                WHEN p_providers IS NULL AND (SELECT lead.has_all_providers FROM lead)
+                    THEN allocation.provider_id IN (SELECT leading_provider.id FROM leading_provider)
+                ELSE named.root_id = (SELECT provider.root_id FROM resource_providers AS provider WHERE provider.id = allocation.provider_id)
+            END)
+            AND (p_trait IS NULL OR CASE
+                WHEN p_providers IS NULL AND p_tree IS NULL AND (SELECT lead.has_all_providers FROM lead)
+                    THEN allocation.provider_id IN (SELECT leading_provider.id FROM leading_provider)
+                ELSE EXISTS (
+                    SELECT FROM provider_traits AS member
+                    WHERE member.provider_id = allocation.provider_id AND member.trait_id = named.trait_id OFFSET 0)
+            END)
+        OFFSET 0)))
+ORDER BY looked_at.rank
+$$;
+
+--
+-- Name: FUNCTION consumer_find(p_descending boolean, p_from bigint, p_low uuid, p_high uuid, p_bound bigint, p_uuids uuid[], p_project text, p_user text, p_type text, p_providers uuid[], p_tree uuid, p_classes text[], p_trait text, p_created_before timestamp with time zone, p_created_after timestamp with time zone, p_updated_before timestamp with time zone, p_updated_after timestamp with time zone, p_leased boolean, p_expires_before timestamp with time zone, p_until_before timestamp with time zone, p_from_expiry timestamp with time zone); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.consumer_find(p_descending boolean, p_from bigint, p_low uuid, p_high uuid, p_bound bigint, p_uuids uuid[], p_project text, p_user text, p_type text, p_providers uuid[], p_tree uuid, p_classes text[], p_trait text, p_created_before timestamp with time zone, p_created_after timestamp with time zone, p_updated_before timestamp with time zone, p_updated_after timestamp with time zone, p_leased boolean, p_expires_before timestamp with time zone, p_until_before timestamp with time zone, p_from_expiry timestamp with time zone) IS 'Returns the consumers that pass the filters of GET /consumers, in the order of rank, among the next p_bound consumers
+from a place on.
+
+Called by the queries ConsumerList and ConsumerCount, into which PostgreSQL inlines it. Locks nothing.
+p_from is the place: the least rank, which is the id, or with p_descending the negative id. p_low and p_high are the range
+of UUIDs of the parameter q, from the place on: then the order is that of the UUIDs, and p_from does not count.
+The row with is_last is the p_bound-th: the place of the next page. It is there also if it does not pass the filters.
+Filters that are null pass all. The type ''unknown'' is that of consumers without one. An unknown name passes none.
+With p_from_expiry the order is that of expires_at, then id, from that time and the id p_from on. Then the caller sets p_leased and
+no p_low, and all leases are read to sort them.
+
+lead is the filter whose index finds the consumers: ''search'' (consumers_uuid_key, for q), ''uuid'' (the same), ''provider''
+(allocations_provider_id_idx, for providers, a tree or a trait), ''project'' (consumers_project_id_idx), ''lease'' (leases_due_idx, for
+filters on leases; with p_from_expiry always) or ''walk''
+(consumers_pkey). A filter leads if it has fewer entries than p_bound in its index,
+and at most 1,000 providers: a page reads all of them. With project the entries are those of the user too, if there is one. For
+others it walks, and reads at most p_bound consumers. Each branch of found has a condition on lead, so that only one of them
+runs, and reads the consumers, except that of providers. Filters on allocations are look-ups of keys for each consumer, unless the only one leads.
+Plan: the index of the lead, then keys: consumers_pkey, allocations_pkey, resource_providers_pkey, provider_traits_pkey.
+OFFSET 0 forces these look-ups: the planner adds the rows of all branches, and would choose scans and hash joins.';
+
+--
 -- Name: consumer_lock(uuid[], text[], text[], text[], boolean[]); Type: FUNCTION; Schema: public; Owner: -
 --
 
@@ -1895,202 +2159,21 @@ the table.';
 CREATE FUNCTION public.consumer_look_at(p_descending boolean, p_from bigint, p_low uuid, p_high uuid, p_bound bigint, p_uuids uuid[], p_project text, p_user text, p_type text, p_providers uuid[], p_tree uuid, p_classes text[], p_trait text, p_created_before timestamp with time zone, p_created_after timestamp with time zone, p_updated_before timestamp with time zone, p_updated_after timestamp with time zone) RETURNS TABLE(rank bigint, id bigint, is_last boolean)
     LANGUAGE sql STABLE
     AS $$
-WITH /* consumer_look_at 1/1 */ named AS MATERIALIZED (
-    SELECT
-        (SELECT project.id FROM projects AS project WHERE project.external_id = p_project) AS project_id,
-        (SELECT owner.id FROM users AS owner WHERE owner.external_id = p_user) AS user_id,
-        (SELECT type.id FROM consumer_types AS type WHERE type.name = p_type) AS type_id,
-        (SELECT trait.id FROM traits AS trait WHERE trait.name = p_trait) AS trait_id,
-        (SELECT member.root_id FROM resource_providers AS member WHERE member.uuid = p_tree) AS root_id,
-        ARRAY(
-            SELECT class.id FROM unnest(p_classes) AS requested (name)
-            CROSS JOIN LATERAL (SELECT one.id FROM resource_classes AS one WHERE one.name = requested.name OFFSET 0) AS class
-        ) AS class_ids,
-        ARRAY(
-            SELECT provider.id FROM unnest(p_providers) AS requested (uuid)
-            CROSS JOIN LATERAL (SELECT one.id FROM resource_providers AS one WHERE one.uuid = requested.uuid OFFSET 0) AS provider
-        ) AS provider_ids
-
-), leading_provider AS MATERIALIZED (
-    SELECT provider.id FROM named CROSS JOIN LATERAL unnest(named.provider_ids) AS provider (id)
-    UNION ALL
-    (
-        SELECT provider.id FROM named
-        CROSS JOIN LATERAL (SELECT one.id FROM resource_providers AS one WHERE one.root_id = named.root_id OFFSET 0) AS provider
-        WHERE p_providers IS NULL LIMIT 1001
-    )
-    UNION ALL
-    (
-        SELECT provider.id FROM named
-        CROSS JOIN LATERAL (SELECT one.provider_id AS id FROM provider_traits AS one WHERE one.trait_id = named.trait_id OFFSET 0) AS provider
-        WHERE p_providers IS NULL AND p_tree IS NULL LIMIT 1001
-    )
-
-), lead AS MATERIALIZED (
-    SELECT CASE
-        WHEN p_project IS NOT NULL AND named.project_id IS NULL
-            OR p_user IS NOT NULL AND named.user_id IS NULL
-            OR p_type <> 'unknown' AND named.type_id IS NULL
-            OR p_trait IS NOT NULL AND named.trait_id IS NULL
-            OR p_tree IS NOT NULL AND named.root_id IS NULL
-            OR p_classes IS NOT NULL AND named.class_ids = '{}'
-            OR p_providers IS NOT NULL AND named.provider_ids = '{}' THEN 'nothing'
-        WHEN p_low IS NOT NULL THEN 'search'
-        WHEN p_uuids IS NOT NULL THEN 'uuid'
-        WHEN (p_providers IS NOT NULL OR p_tree IS NOT NULL OR p_trait IS NOT NULL)
-            AND (SELECT count(*) FROM leading_provider) <= 1000
-            AND (SELECT count(*) FROM (
-                SELECT FROM leading_provider
-                CROSS JOIN LATERAL (SELECT FROM allocations AS one WHERE one.provider_id = leading_provider.id OFFSET 0) AS allocation
-                LIMIT p_bound
-            ) AS counted) < p_bound THEN 'provider'
-        WHEN p_project IS NOT NULL AND (SELECT count(*) FROM (
-                SELECT FROM consumers AS one
-                WHERE one.project_id = named.project_id
-                    AND one.user_id BETWEEN COALESCE(named.user_id, 0) AND COALESCE(named.user_id, 9223372036854775807)
-                LIMIT p_bound
-            ) AS counted) < p_bound THEN 'project'
-        ELSE 'walk'
-    END AS name,
-    (SELECT count(*) FROM leading_provider) <= 1000 AS has_all_providers
-    FROM named
-
-), found AS (
-    SELECT
-        row_number() OVER (ORDER BY one.uuid) AS rank, one.id, one.uuid, one.project_id, one.user_id, one.consumer_type_id,
-        one.created_at, one.updated_at
-    FROM (
-        SELECT
-            consumer.id, consumer.uuid, consumer.project_id, consumer.user_id, consumer.consumer_type_id, consumer.created_at, consumer.updated_at
-        FROM consumers AS consumer
-        WHERE (SELECT lead.name FROM lead) = 'search' AND consumer.uuid BETWEEN p_low AND p_high
-        ORDER BY consumer.uuid LIMIT p_bound
-    ) AS one
-    UNION ALL
-    SELECT
-        CASE WHEN p_descending THEN -consumer.id ELSE consumer.id END, consumer.id, consumer.uuid, consumer.project_id, consumer.user_id,
-        consumer.consumer_type_id, consumer.created_at, consumer.updated_at
-    FROM (SELECT DISTINCT given.uuid FROM unnest(p_uuids) AS given (uuid)) AS requested
-    CROSS JOIN LATERAL (
-        SELECT one.id, one.uuid, one.project_id, one.user_id, one.consumer_type_id, one.created_at, one.updated_at
-        FROM consumers AS one WHERE one.uuid = requested.uuid OFFSET 0
-    ) AS consumer
-    WHERE (SELECT lead.name FROM lead) = 'uuid'
-    UNION ALL
-    SELECT CASE WHEN p_descending THEN -holder.id ELSE holder.id END, holder.id, NULL, NULL, NULL, NULL, NULL, NULL FROM (
-        SELECT DISTINCT allocation.consumer_id AS id FROM leading_provider
-        CROSS JOIN LATERAL (
-            SELECT one.consumer_id FROM allocations AS one WHERE one.provider_id = leading_provider.id OFFSET 0
-        ) AS allocation
-        WHERE (SELECT lead.name FROM lead) = 'provider'
-    ) AS holder
-    UNION ALL
-    SELECT
-        CASE WHEN p_descending THEN -consumer.id ELSE consumer.id END, consumer.id, consumer.uuid, consumer.project_id, consumer.user_id,
-        consumer.consumer_type_id, consumer.created_at, consumer.updated_at
-    FROM named
-    CROSS JOIN LATERAL (
-        SELECT one.id, one.uuid, one.project_id, one.user_id, one.consumer_type_id, one.created_at, one.updated_at
-        FROM consumers AS one
-        WHERE one.project_id = named.project_id
-            AND one.user_id BETWEEN COALESCE(named.user_id, 0) AND COALESCE(named.user_id, 9223372036854775807)
-        OFFSET 0
-    ) AS consumer
-    WHERE (SELECT lead.name FROM lead) = 'project'
-    UNION ALL
-    (
-        SELECT
-            consumer.id AS rank, consumer.id, consumer.uuid, consumer.project_id, consumer.user_id, consumer.consumer_type_id,
-            consumer.created_at, consumer.updated_at
-        FROM consumers AS consumer
-        WHERE (SELECT lead.name FROM lead) = 'walk' AND NOT p_descending AND consumer.id >= p_from
-        ORDER BY consumer.id LIMIT p_bound
-    )
-    UNION ALL
-    (
-        SELECT
-            -consumer.id AS rank, consumer.id, consumer.uuid, consumer.project_id, consumer.user_id, consumer.consumer_type_id,
-            consumer.created_at, consumer.updated_at
-        FROM consumers AS consumer
-        WHERE (SELECT lead.name FROM lead) = 'walk' AND p_descending AND consumer.id <= -p_from
-        ORDER BY consumer.id DESC LIMIT p_bound
-    )
-
-), looked_at AS (
-    SELECT
-        found.rank, found.id, found.uuid, found.project_id, found.user_id, found.consumer_type_id, found.created_at, found.updated_at,
-        row_number() OVER (ORDER BY found.rank) AS position
-    FROM found
-    WHERE p_low IS NOT NULL OR found.rank >= p_from
-    ORDER BY found.rank LIMIT p_bound
-)
-SELECT looked_at.rank, looked_at.id, looked_at.position = p_bound AS is_last
-FROM named CROSS JOIN looked_at
-CROSS JOIN LATERAL (
-    -- Those of leading providers are read here, until the page is full; others have been read.
-    SELECT
-        looked_at.uuid, looked_at.project_id, looked_at.user_id, looked_at.consumer_type_id, looked_at.created_at,
-        COALESCE(looked_at.updated_at, looked_at.created_at) AS updated_at
-    WHERE looked_at.uuid IS NOT NULL
-    UNION ALL
-    SELECT one.uuid, one.project_id, one.user_id, one.consumer_type_id, one.created_at, COALESCE(one.updated_at, one.created_at)
-    FROM consumers AS one WHERE looked_at.uuid IS NULL AND one.id = looked_at.id
-    OFFSET 0
-) AS consumer
-WHERE looked_at.position = p_bound OR (
-    (p_uuids IS NULL OR consumer.uuid = ANY (p_uuids))
-    AND (p_project IS NULL OR consumer.project_id = named.project_id)
-    AND (p_user IS NULL OR consumer.user_id = named.user_id)
-    AND (p_type IS NULL OR consumer.consumer_type_id IS NOT DISTINCT FROM named.type_id)
-    AND (p_created_before IS NULL OR consumer.created_at < p_created_before)
-    AND (p_created_after IS NULL OR consumer.created_at >= p_created_after)
-    AND (p_updated_before IS NULL OR consumer.updated_at < p_updated_before)
-    AND (p_updated_after IS NULL OR consumer.updated_at >= p_updated_after)
-    AND (p_providers IS NULL AND p_tree IS NULL AND p_classes IS NULL AND p_trait IS NULL
-        OR (SELECT lead.name FROM lead) = 'provider' AND p_classes IS NULL AND num_nonnulls(p_providers, p_tree, p_trait) = 1
-        OR EXISTS (
-        SELECT FROM allocations AS allocation
-        WHERE allocation.consumer_id = looked_at.id
-            AND (p_providers IS NULL OR allocation.provider_id IN (SELECT leading_provider.id FROM leading_provider))
-            AND (p_classes IS NULL OR allocation.class_id = ANY (named.class_ids))
-            -- Compared by a hash, if these are the providers of the tree or with the trait, and not too many.
-            AND (p_tree IS NULL OR CASE
-                WHEN p_providers IS NULL AND (SELECT lead.has_all_providers FROM lead)
-                    THEN allocation.provider_id IN (SELECT leading_provider.id FROM leading_provider)
-                ELSE named.root_id = (SELECT provider.root_id FROM resource_providers AS provider WHERE provider.id = allocation.provider_id)
-            END)
-            AND (p_trait IS NULL OR CASE
-                WHEN p_providers IS NULL AND p_tree IS NULL AND (SELECT lead.has_all_providers FROM lead)
-                    THEN allocation.provider_id IN (SELECT leading_provider.id FROM leading_provider)
-                ELSE EXISTS (
-                    SELECT FROM provider_traits AS member
-                    WHERE member.provider_id = allocation.provider_id AND member.trait_id = named.trait_id OFFSET 0)
-            END)
-        OFFSET 0)))
-ORDER BY looked_at.rank
+SELECT /* consumer_look_at 1/1 */ looked.rank, looked.id, looked.is_last FROM consumer_find(
+    p_descending, p_from, p_low, p_high, p_bound, p_uuids, p_project, p_user, p_type,
+    p_providers, p_tree, p_classes, p_trait, p_created_before, p_created_after, p_updated_before, p_updated_after,
+    NULL, NULL, NULL, NULL
+) AS looked
 $$;
 
 --
 -- Name: FUNCTION consumer_look_at(p_descending boolean, p_from bigint, p_low uuid, p_high uuid, p_bound bigint, p_uuids uuid[], p_project text, p_user text, p_type text, p_providers uuid[], p_tree uuid, p_classes text[], p_trait text, p_created_before timestamp with time zone, p_created_after timestamp with time zone, p_updated_before timestamp with time zone, p_updated_after timestamp with time zone); Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON FUNCTION public.consumer_look_at(p_descending boolean, p_from bigint, p_low uuid, p_high uuid, p_bound bigint, p_uuids uuid[], p_project text, p_user text, p_type text, p_providers uuid[], p_tree uuid, p_classes text[], p_trait text, p_created_before timestamp with time zone, p_created_after timestamp with time zone, p_updated_before timestamp with time zone, p_updated_after timestamp with time zone) IS 'Returns the consumers that pass the filters of GET /consumers, in the order of rank, among the next p_bound consumers
-from a place on.
+COMMENT ON FUNCTION public.consumer_look_at(p_descending boolean, p_from bigint, p_low uuid, p_high uuid, p_bound bigint, p_uuids uuid[], p_project text, p_user text, p_type text, p_providers uuid[], p_tree uuid, p_classes text[], p_trait text, p_created_before timestamp with time zone, p_created_after timestamp with time zone, p_updated_before timestamp with time zone, p_updated_after timestamp with time zone) IS 'Returns consumers without filters on leases. See consumer_find.
 
-Called by the queries ConsumerList and ConsumerCount, into which PostgreSQL inlines it. Locks nothing.
-p_from is the place: the least rank, which is the id, or with p_descending the negative id. p_low and p_high are the range
-of UUIDs of the parameter q, from the place on: then the order is that of the UUIDs, and p_from does not count.
-The row with is_last is the p_bound-th: the place of the next page. It is there also if it does not pass the filters.
-Filters that are null pass all. The type ''unknown'' is that of consumers without one. An unknown name passes none.
-
-lead is the filter whose index finds the consumers: ''search'' (consumers_uuid_key, for q), ''uuid'' (the same), ''provider''
-(allocations_provider_id_idx, for providers, a tree or a trait), ''project'' (consumers_project_id_idx) or ''walk''
-(consumers_pkey). A filter leads if it has fewer entries than p_bound in its index,
-and at most 1,000 providers: a page reads all of them. With project the entries are those of the user too, if there is one. For
-others it walks, and reads at most p_bound consumers. Each branch of found has a condition on lead, so that only one of them
-runs, and reads the consumers, except that of providers. Filters on allocations are look-ups of keys for each consumer, unless the only one leads.
-Plan: the index of the lead, then keys: consumers_pkey, allocations_pkey, resource_providers_pkey, provider_traits_pkey.
-OFFSET 0 forces these look-ups: the planner adds the rows of all branches, and would choose scans and hash joins.';
+Servers of earlier versions call it; a later migration drops it.
+Calls: consumer_find. Locks nothing.';
 
 --
 -- Name: consumer_write_changes(bigint[], bigint[], bigint[], integer[], boolean[]); Type: FUNCTION; Schema: public; Owner: -
@@ -2716,6 +2799,338 @@ COMMENT ON FUNCTION public.inventory_write(p_provider_id bigint, p_root_id bigin
 
 p_records is a JSON array of {class, total, reserved, min_unit, max_unit, step_size, allocation_ratio},
 with every member. Raises PL004 (unknown class). The caller has locked the provider and its root.';
+
+--
+-- Name: lease_check(uuid, bigint, timestamp with time zone); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.lease_check(p_consumer uuid, p_id bigint, p_until timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF p_until <= clock_timestamp() OR p_until > clock_timestamp() + interval '10 years' THEN
+        RAISE EXCEPTION 'until % is not in the next ten years', p_until USING ERRCODE = 'PL080',
+            DETAIL = json_build_object('consumer', p_consumer, 'until', p_until, 'now', clock_timestamp());
+    END IF;
+    -- A consumer that has nothing on the node has the UUID of the node allocation by coincidence.
+    IF EXISTS (
+        SELECT /* lease_check 1/1 */ FROM node_allocations AS node_allocation
+        JOIN nodes AS node ON node.id = node_allocation.node_id
+        JOIN resource_providers AS provider ON provider.uuid = node.uuid
+        JOIN allocations AS allocation ON allocation.consumer_id = p_id AND allocation.provider_id = provider.id
+        WHERE node_allocation.uuid = p_consumer
+    ) THEN
+        RAISE EXCEPTION 'consumer % belongs to a node allocation', p_consumer USING ERRCODE = 'PL081',
+            DETAIL = json_build_object('consumer', p_consumer);
+    END IF;
+END
+$$;
+
+--
+-- Name: FUNCTION lease_check(p_consumer uuid, p_id bigint, p_until timestamp with time zone); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.lease_check(p_consumer uuid, p_id bigint, p_until timestamp with time zone) IS 'Checks that a consumer may have a lease until a time; null: without such a time.
+
+Raises PL080 (the time is not after now, or more than ten years ahead, by the clock of the database), PL081 (the consumer
+has claimed a node for an allocation of the Bare Metal API). Locks nothing.
+Plan: node_allocations_uuid_key; for a node allocation keys of its node.';
+
+--
+-- Name: lease_drop(); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.lease_drop() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    DELETE /* lease_drop 1/1 */ FROM leases WHERE consumer_id = OLD.id;
+    RETURN NULL;
+END
+$$;
+
+--
+-- Name: FUNCTION lease_drop(); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.lease_drop() IS 'Trigger: deletes the lease of a deleted consumer.
+
+It fires only for consumers with a lease. Locks: the lease, after the consumer and its providers.';
+
+--
+-- Name: lease_expire(integer); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.lease_expire(p_most integer, OUT looked_at integer, OUT moved integer, OUT removed jsonb) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_now timestamptz := clock_timestamp();
+    v_looked record;
+    v_ids bigint[];
+    v_held record;
+    v_freed record;
+BEGIN
+    moved := 0;
+    removed := '[]';
+    SELECT /* lease_expire 1/10 */ count(*)::int AS count,
+        array_agg(looked.consumer_id) FILTER (WHERE looked.expires_at > looked.due) AS renewed
+    INTO v_looked FROM (
+        SELECT lease.consumer_id, lease.due, lease.expires_at FROM leases AS lease WHERE lease.due <= v_now
+        ORDER BY lease.due LIMIT p_most
+    ) AS looked;
+    looked_at := v_looked.count;
+    IF v_looked.renewed IS NOT NULL THEN
+        v_ids := ARRAY(SELECT /* lease_expire 2/10 */ lease.consumer_id FROM leases AS lease
+            WHERE lease.consumer_id = ANY (v_looked.renewed) ORDER BY lease.consumer_id FOR NO KEY UPDATE SKIP LOCKED);
+        UPDATE /* lease_expire 3/10 */ leases SET due = expires_at WHERE consumer_id = ANY (v_ids) AND expires_at > due;
+        GET DIAGNOSTICS moved = ROW_COUNT;
+    END IF;
+    IF looked_at = 0 OR moved > 0 THEN
+        RETURN;
+    END IF;
+    v_ids := ARRAY(SELECT /* lease_expire 4/10 */ consumer.id FROM leases AS lease
+        CROSS JOIN LATERAL (
+            SELECT one.id FROM consumers AS one WHERE one.id = lease.consumer_id FOR UPDATE SKIP LOCKED
+        ) AS consumer
+        WHERE lease.due <= v_now AND lease.expires_at = lease.due
+        ORDER BY lease.due LIMIT p_most);
+    PERFORM /* lease_expire 5/10 */ allocation_lock_providers(v_ids, '{}');
+    v_ids := ARRAY(SELECT /* lease_expire 6/10 */ lease.consumer_id FROM leases AS lease
+        WHERE lease.consumer_id = ANY (v_ids) AND lease.expires_at <= clock_timestamp()
+        ORDER BY lease.consumer_id FOR UPDATE);
+    WITH /* lease_expire 7/10 */ deleted AS (
+        DELETE FROM allocations WHERE consumer_id = ANY (v_ids) RETURNING consumer_id, provider_id, class_id, used, id
+    )
+    SELECT array_agg(deleted.consumer_id ORDER BY deleted.id) AS consumers, array_agg(deleted.provider_id ORDER BY deleted.id) AS providers,
+        array_agg(deleted.class_id ORDER BY deleted.id) AS classes, array_agg(deleted.used ORDER BY deleted.id) AS amounts
+    INTO v_held FROM deleted;
+    FOR v_freed IN
+        SELECT /* lease_expire 8/10 */ held.provider_id, held.class_id, sum(held.used)::bigint AS used
+        FROM unnest(v_held.providers, v_held.classes, v_held.amounts) AS held (provider_id, class_id, used)
+        GROUP BY held.provider_id, held.class_id
+    LOOP
+        UPDATE /* lease_expire 9/10 */ inventories SET used = used - v_freed.used
+        WHERE provider_id = v_freed.provider_id AND class_id = v_freed.class_id;
+    END LOOP;
+    WITH /* lease_expire 10/10 */ deleted AS (
+        DELETE FROM consumers WHERE id = ANY (v_ids)
+        RETURNING id, uuid, generation, project_id, user_id, consumer_type_id, created_at
+    )
+    SELECT coalesce(jsonb_agg(jsonb_build_object(
+        'consumer', deleted.uuid, 'generation', deleted.generation,
+        'project', (SELECT project.external_id FROM projects AS project WHERE project.id = deleted.project_id),
+        'user', (SELECT owner.external_id FROM users AS owner WHERE owner.id = deleted.user_id),
+        'type', (SELECT type.name FROM consumer_types AS type WHERE type.id = deleted.consumer_type_id),
+        'created_at', deleted.created_at, 'removed_at', clock_timestamp(), 'lease', lease_show(lease), 'allocations', held.allocations
+    ) ORDER BY lease.expires_at, lease.consumer_id), '[]')
+    INTO removed
+    FROM deleted
+    JOIN leases AS lease ON lease.consumer_id = deleted.id
+    CROSS JOIN LATERAL (
+        SELECT jsonb_agg(jsonb_build_object(
+            'provider', (SELECT provider.uuid FROM resource_providers AS provider WHERE provider.id = one.provider_id),
+            'class', (SELECT class.name FROM resource_classes AS class WHERE class.id = one.class_id),
+            'amount', one.used) ORDER BY one.position) AS allocations
+        FROM unnest(v_held.consumers, v_held.providers, v_held.classes, v_held.amounts) WITH ORDINALITY
+            AS one (consumer_id, provider_id, class_id, used, position)
+        WHERE one.consumer_id = deleted.id
+    ) AS held;
+END
+$$;
+
+--
+-- Name: FUNCTION lease_expire(p_most integer, OUT looked_at integer, OUT moved integer, OUT removed jsonb); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.lease_expire(p_most integer, OUT looked_at integer, OUT moved integer, OUT removed jsonb) IS 'Removes consumers whose leases have expired, with all their allocations. Each server calls it every --lease-interval.
+
+It looks at the first p_most leases in the order of due. Those that were renewed since have a later expires_at: if there are any,
+it moves their due and removes nothing, so that the next call has the order of expires_at. Otherwise it removes the first p_most
+whose expires_at has passed, by the clock of the database, and whose consumer no other transaction has locked, such as that of
+another server.
+
+looked_at is how many leases it looked at, moved the number of those whose due it moved. removed is a JSON array with the removed
+consumers in the order of expires_at, with what they had.
+A removal writes what DELETE /allocations/{consumer_uuid} writes, so the generations of providers do not change.
+Locks: the consumers with SKIP LOCKED; their providers in the order of their ids; then their leases in the order of the
+consumers'' ids. Only then it compares expires_at: a renewal that was first counts.
+Calls: allocation_lock_providers.
+Plan: leases_due_idx, one look if nothing is due; then keys for each consumer.';
+
+--
+-- Name: lease_renew(uuid[], integer); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.lease_renew(p_consumers uuid[], p_seconds integer) RETURNS TABLE(renewed_uuid uuid, renewed_seconds integer, renewed_expires_at timestamp with time zone, renewed_exists boolean)
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_found record;
+    v_now timestamptz;
+BEGIN
+    SELECT /* lease_renew 1/3 */ array_agg(consumer.id) AS ids, array_agg(requested.uuid) AS uuids INTO v_found
+    FROM unnest(p_consumers) AS requested (uuid)
+    CROSS JOIN LATERAL (SELECT one.id FROM consumers AS one WHERE one.uuid = requested.uuid AND one.leased OFFSET 0) AS consumer;
+    PERFORM /* lease_renew 2/3 */ FROM leases AS lease WHERE lease.consumer_id = ANY (v_found.ids)
+    ORDER BY lease.consumer_id FOR NO KEY UPDATE;
+    v_now := clock_timestamp();
+    RETURN QUERY WITH /* lease_renew 3/3 */ renewed AS (
+        UPDATE leases AS lease SET seconds = coalesce(p_seconds, lease.seconds),
+            expires_at = least(v_now + make_interval(secs => coalesce(p_seconds, lease.seconds)), lease.until),
+            due = least(lease.due, v_now + make_interval(secs => coalesce(p_seconds, lease.seconds)))
+        WHERE lease.consumer_id = ANY (v_found.ids) AND lease.seconds IS NOT NULL
+        RETURNING lease.consumer_id, lease.seconds, lease.expires_at
+    )
+    SELECT requested.uuid, renewed.seconds, renewed.expires_at,
+        renewed.consumer_id IS NOT NULL OR EXISTS (SELECT FROM consumers AS consumer WHERE consumer.uuid = requested.uuid)
+    FROM unnest(p_consumers) WITH ORDINALITY AS requested (uuid, position)
+    LEFT JOIN unnest(v_found.uuids, v_found.ids) AS found (uuid, id) ON found.uuid = requested.uuid
+    LEFT JOIN renewed ON renewed.consumer_id = found.id
+    ORDER BY requested.position;
+END
+$$;
+
+--
+-- Name: FUNCTION lease_renew(p_consumers uuid[], p_seconds integer); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.lease_renew(p_consumers uuid[], p_seconds integer) IS 'POST /leases: renews the leases of consumers. Each renewal stands for itself.
+
+p_seconds null: each lease keeps its length. Returns a row for each consumer, in the order of p_consumers: seconds and
+expires_at of its lease afterwards, or null without a lease that can be renewed; and whether the consumer exists.
+A renewal moves expires_at, also to an earlier time, but never past until. A lease that has expired and whose consumer is not
+yet removed is renewed like any other. No generation changes.
+Locks: the leases in the order of the consumers'' ids; no consumer and no provider. A removal locks the leases last, and
+compares expires_at then.
+Plan: consumers_uuid_key and leases_pkey, a look-up for each consumer. due, which alone is in an index, changes only if a
+lease gets shorter; otherwise the new row stays in its page (HOT).';
+
+--
+-- Name: leases; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.leases (
+    consumer_id bigint NOT NULL,
+    seconds integer,
+    until timestamp with time zone,
+    expires_at timestamp with time zone NOT NULL,
+    due timestamp with time zone NOT NULL,
+    CONSTRAINT leases_end_check CHECK (((seconds IS NOT NULL) OR (until IS NOT NULL))),
+    CONSTRAINT leases_expires_at_check CHECK (((due <= expires_at) AND ((until IS NULL) OR (expires_at <= until)))),
+    CONSTRAINT leases_seconds_check CHECK (((seconds >= 1) AND (seconds <= 31536000)))
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0.02');
+
+--
+-- Name: TABLE leases; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON TABLE public.leases IS 'Leases of consumers: a consumer is removed with its allocations at expires_at. The row is deleted with the consumer (trigger consumers_drop_lease). A foreign key would look here at each deletion of a consumer.';
+
+--
+-- Name: COLUMN leases.consumer_id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.leases.consumer_id IS 'Consumer that has the lease.';
+
+--
+-- Name: COLUMN leases.seconds; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.leases.seconds IS 'Time from a write or renewal to expires_at; null: the lease cannot be renewed.';
+
+--
+-- Name: COLUMN leases.until; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.leases.until IS 'Time that expires_at never passes; null: none.';
+
+--
+-- Name: COLUMN leases.expires_at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.leases.expires_at IS 'Time from which the consumer is removed. Changes with each renewal, so no index has it.';
+
+--
+-- Name: COLUMN leases.due; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.leases.due IS 'Time at which a server looks at expires_at, at most expires_at. Most renewals leave it.';
+
+--
+-- Name: lease_show(public.leases); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.lease_show(p_lease public.leases) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+SELECT /* lease_show 1/1 */ jsonb_build_object('seconds', p_lease.seconds, 'until', p_lease.until, 'expires_at', p_lease.expires_at)
+$$;
+
+--
+-- Name: FUNCTION lease_show(p_lease public.leases); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.lease_show(p_lease public.leases) IS 'Returns a lease as JSON: seconds, until and expires_at.';
+
+--
+-- Name: lease_write(uuid[], jsonb); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.lease_write(p_consumers uuid[], p_leases jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_leases jsonb[] := array_fill(NULL::jsonb, ARRAY[cardinality(p_consumers)]);
+    v_consumer record;
+    v_lease jsonb;
+    v_expires_at timestamptz;
+BEGIN
+    FOR v_consumer IN
+        SELECT /* lease_write 1/7 */ requested.position, requested.uuid, found.id, found.leased, given.lease,
+            (given.lease ->> 'seconds')::int AS seconds, (given.lease ->> 'until')::timestamptz AS until
+        FROM unnest(p_consumers) WITH ORDINALITY AS requested (uuid, position)
+        CROSS JOIN LATERAL (SELECT nullif(p_leases -> (requested.position - 1)::int, 'null') AS lease) AS given
+        CROSS JOIN LATERAL (SELECT one.id, one.leased FROM consumers AS one WHERE one.uuid = requested.uuid OFFSET 0) AS found
+        WHERE found.leased OR given.lease <> '{}'
+        ORDER BY found.id
+    LOOP
+        IF v_consumer.lease IS NULL THEN
+            SELECT /* lease_write 2/7 */ lease_show(lease) INTO v_lease
+            FROM leases AS lease WHERE lease.consumer_id = v_consumer.id;
+            v_leases[v_consumer.position] := v_lease;
+        ELSIF v_consumer.lease = '{}' THEN
+            DELETE /* lease_write 3/7 */ FROM leases WHERE consumer_id = v_consumer.id;
+            UPDATE /* lease_write 4/7 */ consumers SET leased = false WHERE id = v_consumer.id;
+        ELSE
+            PERFORM /* lease_write 5/7 */ lease_check(v_consumer.uuid, v_consumer.id, v_consumer.until);
+            v_expires_at := least(clock_timestamp() + make_interval(secs => v_consumer.seconds), v_consumer.until);
+            INSERT /* lease_write 6/7 */ INTO leases AS lease (consumer_id, seconds, until, expires_at, due)
+            VALUES (v_consumer.id, v_consumer.seconds, v_consumer.until, v_expires_at, v_expires_at)
+            ON CONFLICT (consumer_id) DO UPDATE SET seconds = excluded.seconds, until = excluded.until,
+                expires_at = excluded.expires_at, due = least(lease.due, excluded.due)
+            RETURNING lease_show(lease) INTO v_lease;
+            v_leases[v_consumer.position] := v_lease;
+            UPDATE /* lease_write 7/7 */ consumers SET leased = true WHERE id = v_consumer.id AND NOT leased;
+        END IF;
+    END LOOP;
+    RETURN to_jsonb(v_leases);
+END
+$$;
+
+--
+-- Name: FUNCTION lease_write(p_consumers uuid[], p_leases jsonb); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.lease_write(p_consumers uuid[], p_leases jsonb) IS 'Writes the leases of consumers after the write of their allocations, in the same statement, and returns all of them.
+
+p_leases is a JSON array in the order of p_consumers. An element has seconds, until or both; {} takes the lease away, and null
+leaves it as it is. A consumer that does not exist any more, because the write has taken its last allocation, gets none.
+Returns the leases afterwards in the same order, as lease_show has them; null: none.
+Raises PL080 and PL081, see lease_check.
+Locks: the leases in the order of the consumers'' ids. The caller has locked the consumers and providers.
+Calls: lease_check, if the request gives a lease.';
 
 --
 -- Name: name_changes_count(); Type: FUNCTION; Schema: public; Owner: -
@@ -7956,7 +8371,8 @@ CREATE TABLE public.consumers (
     user_id bigint NOT NULL,
     consumer_type_id integer,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone
+    updated_at timestamp with time zone,
+    leased boolean DEFAULT false NOT NULL
 )
 WITH (fillfactor='90', autovacuum_vacuum_scale_factor='0.02');
 
@@ -8013,6 +8429,12 @@ COMMENT ON COLUMN public.consumers.created_at IS 'Time of the first claim.';
 --
 
 COMMENT ON COLUMN public.consumers.updated_at IS 'Time of the last claim after the first.';
+
+--
+-- Name: COLUMN consumers.leased; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.consumers.leased IS 'Tells each write of a consumer, which locks its row, whether there is a row in leases: without one, nothing reads that table.';
 
 --
 -- Name: consumers_id_seq; Type: SEQUENCE; Schema: public; Owner: -
@@ -9184,6 +9606,13 @@ ALTER TABLE ONLY public.inventories
     ADD CONSTRAINT inventories_pkey PRIMARY KEY (provider_id, class_id);
 
 --
+-- Name: leases leases_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.leases
+    ADD CONSTRAINT leases_pkey PRIMARY KEY (consumer_id);
+
+--
 -- Name: name_changes name_changes_pkey; Type: CONSTRAINT; Schema: public; Owner: -
 --
 
@@ -9483,6 +9912,18 @@ CREATE INDEX inventories_class_id_free_idx ON public.inventories USING btree (cl
 COMMENT ON INDEX public.inventories_class_id_free_idx IS 'Inventories of a class with at least so much free capacity. With provider_id as the last column a search through all of them continues where it stopped.';
 
 --
+-- Name: leases_due_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX leases_due_idx ON public.leases USING btree (due);
+
+--
+-- Name: INDEX leases_due_idx; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON INDEX public.leases_due_idx IS 'The leases that a server looks at next.';
+
+--
 -- Name: node_allocations_allocating_idx; Type: INDEX; Schema: public; Owner: -
 --
 
@@ -9649,6 +10090,12 @@ CREATE INDEX tree_classes_class_id_providers_idx ON public.tree_classes USING bt
 --
 
 COMMENT ON INDEX public.tree_classes_class_id_providers_idx IS 'Trees with at least so many providers of a class.';
+
+--
+-- Name: consumers consumers_drop_lease; Type: TRIGGER; Schema: public; Owner: -
+--
+
+CREATE TRIGGER consumers_drop_lease AFTER DELETE ON public.consumers FOR EACH ROW WHEN (old.leased) EXECUTE FUNCTION public.lease_drop();
 
 --
 -- Name: inventories inventories_deleted; Type: TRIGGER; Schema: public; Owner: -

@@ -35,7 +35,10 @@ SELECT
     project.external_id AS project_id,
     owner.external_id AS user_id,
     consumer.generation AS consumer_generation,
-    type.name AS consumer_type
+    type.name AS consumer_type,
+    CASE WHEN consumer.leased THEN (
+        SELECT lease_show(lease) FROM leases AS lease WHERE lease.consumer_id = consumer.id
+    ) END::jsonb AS lease
 FROM consumers AS consumer
 JOIN allocations AS allocation ON allocation.consumer_id = consumer.id
 JOIN resource_providers AS provider ON provider.id = allocation.provider_id
@@ -58,6 +61,7 @@ type AllocationListRow struct {
 	UserID             string
 	ConsumerGeneration int64
 	ConsumerType       *string
+	Lease              json.RawMessage
 }
 
 // Returns all allocations of a consumer in the order of their creation, with the consumer's attributes
@@ -83,6 +87,7 @@ func (q *Queries) AllocationList(ctx context.Context, db DBTX, consumer uuid.UUI
 			&i.UserID,
 			&i.ConsumerGeneration,
 			&i.ConsumerType,
+			&i.Lease,
 		); err != nil {
 			return nil, err
 		}
@@ -103,24 +108,26 @@ SELECT
     patched.project_id::text AS project_id,
     patched.user_id::text AS user_id,
     patched.generation::bigint AS consumer_generation,
-    patched.type::text AS consumer_type
-FROM allocation_patch(
+    patched.type::text AS consumer_type,
+    patched.lease::jsonb AS lease
+FROM allocation_patch_leased(
     $1::uuid, $2::bigint,
     $3::text, $4::text, $5::text,
-    $6::uuid[], $7::text[], $8::bigint[])
-    AS patched (position, provider, provider_generation, class, used, project_id, user_id, generation, type)
+    $6::uuid[], $7::text[], $8::bigint[], $9::jsonb)
+    AS patched (position, provider, provider_generation, class, used, project_id, user_id, generation, type, lease)
 ORDER BY patched.position
 `
 
 type AllocationPatchParams struct {
-	Consumer  uuid.UUID
-	Given     *int64
-	Project   *string
-	Owner     *string
-	Type      *string
-	Providers []uuid.UUID
-	Classes   []string
-	Amounts   []int64
+	Consumer     uuid.UUID
+	Given        *int64
+	Project      *string
+	Owner        *string
+	Type         *string
+	Providers    []uuid.UUID
+	Classes      []string
+	Amounts      []int64
+	ChangedLease json.RawMessage
 }
 
 type AllocationPatchRow struct {
@@ -132,6 +139,7 @@ type AllocationPatchRow struct {
 	UserID             string
 	ConsumerGeneration int64
 	ConsumerType       string
+	Lease              json.RawMessage
 }
 
 // PATCH /allocations/{consumer_uuid}, in one round trip with the allocations of the response. See the function.
@@ -145,6 +153,7 @@ func (q *Queries) AllocationPatch(ctx context.Context, db DBTX, arg AllocationPa
 		arg.Providers,
 		arg.Classes,
 		arg.Amounts,
+		arg.ChangedLease,
 	)
 	if err != nil {
 		return nil, err
@@ -162,6 +171,7 @@ func (q *Queries) AllocationPatch(ctx context.Context, db DBTX, arg AllocationPa
 			&i.UserID,
 			&i.ConsumerGeneration,
 			&i.ConsumerType,
+			&i.Lease,
 		); err != nil {
 			return nil, err
 		}
@@ -174,13 +184,15 @@ func (q *Queries) AllocationPatch(ctx context.Context, db DBTX, arg AllocationPa
 }
 
 const AllocationReplace = `-- name: AllocationReplace :exec
-SELECT allocation_replace(
-    $1::uuid[], $2::text[], $3::text[], $4::text[],
-    $5::bool, $6::bigint[], $7::bool[],
-    $8::int[], $9::uuid[], $10::text[], $11::bigint[])
+SELECT CASE WHEN $1::jsonb IS NOT NULL THEN lease_write($2::uuid[], $1) END
+FROM allocation_replace(
+    $2::uuid[], $3::text[], $4::text[], $5::text[],
+    $6::bool, $7::bigint[], $8::bool[],
+    $9::int[], $10::uuid[], $11::text[], $12::bigint[])
 `
 
 type AllocationReplaceParams struct {
+	Leases           json.RawMessage
 	Consumers        []uuid.UUID
 	Projects         []string
 	Users            []string
@@ -194,9 +206,10 @@ type AllocationReplaceParams struct {
 	Amounts          []int64
 }
 
-// PUT /allocations/{consumer_uuid} and POST /allocations. See the function.
+// PUT /allocations/{consumer_uuid} and POST /allocations. See the functions. leases is null if the request gives none.
 func (q *Queries) AllocationReplace(ctx context.Context, db DBTX, arg AllocationReplaceParams) error {
 	_, err := db.Exec(ctx, AllocationReplace,
+		arg.Leases,
 		arg.Consumers,
 		arg.Projects,
 		arg.Users,
@@ -264,20 +277,22 @@ func (q *Queries) ClaimConsumerList(ctx context.Context, db DBTX, consumers []uu
 }
 
 const ClaimCreate = `-- name: ClaimCreate :one
-SELECT idempotency_end($1::text, $2::text, jsonb_build_object('rows', jsonb_agg(claimed), 'context',
-    $3::jsonb -> (max(claimed.chosen) - 1)))::jsonb AS result
+SELECT idempotency_end($1::text, $2::text, jsonb_build_object('rows', jsonb_agg(claimed), 'leases',
+    CASE WHEN $3::jsonb IS NOT NULL THEN lease_write($4::uuid[], $3) END,
+    'context', $5::jsonb -> (max(claimed.chosen) - 1)))::jsonb AS result
 FROM claim_create(
-    $4::uuid[], $5::text[], $6::text[], $7::text[], $8::bigint,
-    $9::int[], $10::bigint[], $11::int[], $12::bigint[],
-    $13::int[], $14::bigint[], $15::bigint[],
-    $16::int[], $17::bigint[], $18::bigint[], false) AS claimed
+    $4::uuid[], $6::text[], $7::text[], $8::text[], $9::bigint,
+    $10::int[], $11::bigint[], $12::int[], $13::bigint[],
+    $14::int[], $15::bigint[], $16::bigint[],
+    $17::int[], $18::bigint[], $19::bigint[], false) AS claimed
 `
 
 type ClaimCreateParams struct {
 	Caller     *string
 	Key        *string
-	Contexts   json.RawMessage
+	Leases     json.RawMessage
 	Consumers  []uuid.UUID
+	Contexts   json.RawMessage
 	Projects   []string
 	Users      []string
 	Types      []string
@@ -295,13 +310,15 @@ type ClaimCreateParams struct {
 }
 
 // POST /claims with queries, for one consumer, in one round trip. See the functions. contexts is a JSON array with what the response
-// to a repetition needs of each candidate; key and contexts are null without an idempotency key.
+// to a repetition needs of each candidate; key and contexts are null without an idempotency key. leases is null if the request
+// gives none and no consumer can have one. The write of leases comes after the aggregate, and so after the function.
 func (q *Queries) ClaimCreate(ctx context.Context, db DBTX, arg ClaimCreateParams) (json.RawMessage, error) {
 	row := db.QueryRow(ctx, ClaimCreate,
 		arg.Caller,
 		arg.Key,
-		arg.Contexts,
+		arg.Leases,
 		arg.Consumers,
+		arg.Contexts,
 		arg.Projects,
 		arg.Users,
 		arg.Types,
@@ -323,19 +340,21 @@ func (q *Queries) ClaimCreate(ctx context.Context, db DBTX, arg ClaimCreateParam
 }
 
 const ClaimCreateMany = `-- name: ClaimCreateMany :one
-SELECT idempotency_end($1::text, $2::text, jsonb_build_object('rows', jsonb_agg(claimed), 'context',
-    $3::jsonb))::jsonb AS result
+SELECT idempotency_end($1::text, $2::text, jsonb_build_object('rows', jsonb_agg(claimed), 'leases',
+    CASE WHEN $3::jsonb IS NOT NULL THEN lease_write($4::uuid[], $3) END,
+    'context', $5::jsonb))::jsonb AS result
 FROM claim_create_many(
-    $4::uuid[], $5::text[], $6::text[], $7::text[],
-    $8::int[], $9::bigint[], $10::int[], $11::bigint[],
-    $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[]) AS claimed
+    $4::uuid[], $6::text[], $7::text[], $8::text[],
+    $9::int[], $10::bigint[], $11::int[], $12::bigint[],
+    $13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[]) AS claimed
 `
 
 type ClaimCreateManyParams struct {
 	Caller    *string
 	Key       *string
-	Contexts  json.RawMessage
+	Leases    json.RawMessage
 	Consumers []uuid.UUID
+	Contexts  json.RawMessage
 	Projects  []string
 	Users     []string
 	Types     []string
@@ -354,8 +373,9 @@ func (q *Queries) ClaimCreateMany(ctx context.Context, db DBTX, arg ClaimCreateM
 	row := db.QueryRow(ctx, ClaimCreateMany,
 		arg.Caller,
 		arg.Key,
-		arg.Contexts,
+		arg.Leases,
 		arg.Consumers,
+		arg.Contexts,
 		arg.Projects,
 		arg.Users,
 		arg.Types,
@@ -375,15 +395,17 @@ func (q *Queries) ClaimCreateMany(ctx context.Context, db DBTX, arg ClaimCreateM
 
 const ClaimCreateNamed = `-- name: ClaimCreateNamed :one
 SELECT idempotency_end($1::text, $2::text,
-    jsonb_build_object('rows', jsonb_agg(claimed)))::jsonb AS result
+    jsonb_build_object('rows', jsonb_agg(claimed), 'leases',
+        CASE WHEN $3::jsonb IS NOT NULL THEN lease_write($4::uuid[], $3) END))::jsonb AS result
 FROM claim_create_named(
-    $3::uuid[], $4::text[], $5::text[], $6::text[], $7::bigint,
-    $8::int[], $9::uuid[], $10::text[], $11::bigint[]) AS claimed
+    $4::uuid[], $5::text[], $6::text[], $7::text[], $8::bigint,
+    $9::int[], $10::uuid[], $11::text[], $12::bigint[]) AS claimed
 `
 
 type ClaimCreateNamedParams struct {
 	Caller     *string
 	Key        *string
+	Leases     json.RawMessage
 	Consumers  []uuid.UUID
 	Projects   []string
 	Users      []string
@@ -400,6 +422,7 @@ func (q *Queries) ClaimCreateNamed(ctx context.Context, db DBTX, arg ClaimCreate
 	row := db.QueryRow(ctx, ClaimCreateNamed,
 		arg.Caller,
 		arg.Key,
+		arg.Leases,
 		arg.Consumers,
 		arg.Projects,
 		arg.Users,
@@ -473,16 +496,18 @@ func (q *Queries) ProviderAllocationList(ctx context.Context, db DBTX, provider 
 }
 
 const Reshape = `-- name: Reshape :exec
-SELECT reshape(
-    $1::jsonb,
-    $2::uuid[], $3::text[], $4::text[], $5::text[],
-    $6::bool, $7::bigint[], $8::bool[],
-    $9::int[], $10::uuid[], $11::text[], $12::bigint[])
+SELECT CASE WHEN $1::jsonb IS NOT NULL THEN lease_write($2::uuid[], $1) END
+FROM reshape(
+    $3::jsonb,
+    $2::uuid[], $4::text[], $5::text[], $6::text[],
+    $7::bool, $8::bigint[], $9::bool[],
+    $10::int[], $11::uuid[], $12::text[], $13::bigint[])
 `
 
 type ReshapeParams struct {
-	Inventories      json.RawMessage
+	Leases           json.RawMessage
 	Consumers        []uuid.UUID
+	Inventories      json.RawMessage
 	Projects         []string
 	Users            []string
 	Types            []string
@@ -495,11 +520,12 @@ type ReshapeParams struct {
 	Amounts          []int64
 }
 
-// POST /reshaper. See the function.
+// POST /reshaper. See the functions. leases is null if the request gives none.
 func (q *Queries) Reshape(ctx context.Context, db DBTX, arg ReshapeParams) error {
 	_, err := db.Exec(ctx, Reshape,
-		arg.Inventories,
+		arg.Leases,
 		arg.Consumers,
+		arg.Inventories,
 		arg.Projects,
 		arg.Users,
 		arg.Types,

@@ -7,6 +7,7 @@ package db
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
@@ -29,12 +30,13 @@ FROM (
         )
     ) AS every
     UNION ALL
-    SELECT looked.is_last FROM consumer_look_at(
+    SELECT looked.is_last FROM consumer_find(
         false, $5::bigint, $3::uuid, $4::uuid, $1::bigint + 1,
         $6::uuid[], $7::text, $8::text, $9::text,
         $10::uuid[], $11::uuid, $12::text[], $13::text,
         $14::timestamptz, $15::timestamptz,
-        $16::timestamptz, $17::timestamptz
+        $16::timestamptz, $17::timestamptz,
+        $18::bool, $19::timestamptz, $20::timestamptz, NULL
     ) AS looked (rank, id, is_last)
     WHERE NOT $2::bool
 ) AS counted
@@ -58,6 +60,9 @@ type ConsumerCountParams struct {
 	CreatedAfter  *time.Time
 	UpdatedBefore *time.Time
 	UpdatedAfter  *time.Time
+	Leased        *bool
+	ExpiresBefore *time.Time
+	UntilBefore   *time.Time
 }
 
 type ConsumerCountRow struct {
@@ -88,6 +93,9 @@ func (q *Queries) ConsumerCount(ctx context.Context, db DBTX, arg ConsumerCountP
 		arg.CreatedAfter,
 		arg.UpdatedBefore,
 		arg.UpdatedAfter,
+		arg.Leased,
+		arg.ExpiresBefore,
+		arg.UntilBefore,
 	)
 	var i ConsumerCountRow
 	err := row.Scan(&i.Count, &i.HasMore)
@@ -97,14 +105,16 @@ func (q *Queries) ConsumerCount(ctx context.Context, db DBTX, arg ConsumerCountP
 const ConsumerList = `-- name: ConsumerList :many
 WITH page AS MATERIALIZED (
     SELECT looked.rank, looked.id, looked.is_last
-    FROM consumer_look_at(
+    FROM consumer_find(
         $2::bool, $3::bigint, $4::uuid, $5::uuid, $6::bigint,
         $7::uuid[], $8::text, $9::text, $10::text,
         $11::uuid[], $12::uuid, $13::text[], $14::text,
         $15::timestamptz, $16::timestamptz,
-        $17::timestamptz, $18::timestamptz
+        $17::timestamptz, $18::timestamptz,
+        $19::bool, $20::timestamptz, $21::timestamptz,
+        $22::timestamptz
     ) AS looked (rank, id, is_last)
-    ORDER BY looked.rank LIMIT $19::int
+    ORDER BY looked.rank LIMIT $23::int
 )
 SELECT
     page.id::bigint AS id,
@@ -128,10 +138,13 @@ SELECT
     part.amounts::bigint[] AS allocation_amounts,
     part.created::timestamptz[] AS allocation_created,
     (node_allocation.id IS NOT NULL)::bool AS is_node_allocation,
-    node_allocation.name AS node_allocation_name
+    node_allocation.name AS node_allocation_name,
+    CASE WHEN consumer.leased THEN (
+        SELECT lease_show(lease) FROM leases AS lease WHERE lease.consumer_id = page.id
+    ) END::jsonb AS lease
 FROM page
 CROSS JOIN LATERAL (
-    SELECT one.uuid, one.generation, one.project_id, one.user_id, one.consumer_type_id, one.created_at, one.updated_at
+    SELECT one.uuid, one.generation, one.project_id, one.user_id, one.consumer_type_id, one.created_at, one.updated_at, one.leased
     FROM consumers AS one WHERE one.id = page.id OFFSET 0
 ) AS consumer
 CROSS JOIN LATERAL (SELECT one.external_id FROM projects AS one WHERE one.id = consumer.project_id OFFSET 0) AS project
@@ -199,6 +212,10 @@ type ConsumerListParams struct {
 	CreatedAfter    *time.Time
 	UpdatedBefore   *time.Time
 	UpdatedAfter    *time.Time
+	Leased          *bool
+	ExpiresBefore   *time.Time
+	UntilBefore     *time.Time
+	FromExpiry      *time.Time
 	MaxRows         int32
 }
 
@@ -224,10 +241,11 @@ type ConsumerListRow struct {
 	AllocationCreated     []time.Time
 	IsNodeAllocation      bool
 	NodeAllocationName    *string
+	Lease                 json.RawMessage
 }
 
 // Returns a page of consumers that pass the filters, with the sums of their allocations, and with include all allocations.
-// Parameters are those of the function consumer_look_at. The row after the last one of the page, the max_rows-th or the
+// Parameters are those of the function consumer_find. The row after the last one of the page, the max_rows-th or the
 // one with is_last, is the place of the next page.
 // Called by Store.ConsumerList and Store.ConsumerShow. Locks nothing.
 // Plan: that of the function, then keys for each row of the page: consumers_pkey, allocations_pkey, and the keys of the
@@ -253,6 +271,10 @@ func (q *Queries) ConsumerList(ctx context.Context, db DBTX, arg ConsumerListPar
 		arg.CreatedAfter,
 		arg.UpdatedBefore,
 		arg.UpdatedAfter,
+		arg.Leased,
+		arg.ExpiresBefore,
+		arg.UntilBefore,
+		arg.FromExpiry,
 		arg.MaxRows,
 	)
 	if err != nil {
@@ -284,6 +306,7 @@ func (q *Queries) ConsumerList(ctx context.Context, db DBTX, arg ConsumerListPar
 			&i.AllocationCreated,
 			&i.IsNodeAllocation,
 			&i.NodeAllocationName,
+			&i.Lease,
 		); err != nil {
 			return nil, err
 		}

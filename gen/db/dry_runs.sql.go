@@ -7,6 +7,7 @@ package db
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/google/uuid"
 )
@@ -43,7 +44,16 @@ SELECT
     shown.projects::text[] AS projects, shown.users::text[] AS users, shown.types::text[] AS types,
     shown.holders::int[] AS holders, shown.held::bigint[] AS held, shown.held_classes::int[] AS held_classes,
     shown.amounts::bigint[] AS amounts, shown.class_ids::int[] AS class_ids, shown.class_names::text[] AS class_names,
-    shown.classes::text[] AS classes, shown.traits::text[] AS traits
+    shown.classes::text[] AS classes, shown.traits::text[] AS traits,
+    -- null: no consumer has a lease
+    (
+        SELECT jsonb_object_agg(leased.uuid, leased.lease)
+        FROM unnest(shown.consumers) AS consumer (uuid)
+        CROSS JOIN LATERAL (
+            SELECT one.uuid, (SELECT lease_show(lease) FROM leases AS lease WHERE lease.consumer_id = one.id) AS lease
+            FROM consumers AS one WHERE one.uuid = consumer.uuid AND one.leased OFFSET 0
+        ) AS leased
+    )::jsonb AS leases
 FROM state_read($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::bool) AS shown
 `
 
@@ -73,6 +83,7 @@ type StateKeepRow struct {
 	ClassNames    []string
 	Classes       []string
 	Traits        []string
+	Leases        json.RawMessage
 }
 
 // Returns the state before a write that names few resources. It runs before the write, in the same batch, and locks nothing.
@@ -105,6 +116,7 @@ func (q *Queries) StateKeep(ctx context.Context, db DBTX, arg StateKeepParams) (
 		&i.ClassNames,
 		&i.Classes,
 		&i.Traits,
+		&i.Leases,
 	)
 	return i, err
 }
@@ -119,7 +131,16 @@ SELECT
     shown.projects::text[] AS projects, shown.users::text[] AS users, shown.types::text[] AS types,
     shown.holders::int[] AS holders, shown.held::bigint[] AS held, shown.held_classes::int[] AS held_classes,
     shown.amounts::bigint[] AS amounts, shown.class_ids::int[] AS class_ids, shown.class_names::text[] AS class_names,
-    shown.classes::text[] AS classes, shown.traits::text[] AS traits
+    shown.classes::text[] AS classes, shown.traits::text[] AS traits,
+    -- null: no consumer has a lease
+    (
+        SELECT jsonb_object_agg(leased.uuid, leased.lease)
+        FROM unnest(shown.consumers) AS consumer (uuid)
+        CROSS JOIN LATERAL (
+            SELECT one.uuid, (SELECT lease_show(lease) FROM leases AS lease WHERE lease.consumer_id = one.id) AS lease
+            FROM consumers AS one WHERE one.uuid = consumer.uuid AND one.leased OFFSET 0
+        ) AS leased
+    )::jsonb AS leases
 FROM (
     SELECT split_part(setting.kept, ' ', 1) AS snapshot, coalesce(nullif(split_part(setting.kept, ' ', 2), ''), '{}')::uuid[] AS providers
     FROM (SELECT coalesce(current_setting('berth.kept', true), '') AS kept) AS setting
@@ -155,6 +176,7 @@ type StateShowRow struct {
 	ClassNames    []string
 	Classes       []string
 	Traits        []string
+	Leases        json.RawMessage
 }
 
 // Returns the state after the write of a dry run, and before it. Called by Store.rehearse: first in the transaction of the
@@ -193,6 +215,7 @@ func (q *Queries) StateShow(ctx context.Context, db DBTX, arg StateShowParams) (
 		&i.ClassNames,
 		&i.Classes,
 		&i.Traits,
+		&i.Leases,
 	)
 	return i, err
 }

@@ -7,6 +7,7 @@ package db
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
@@ -69,6 +70,7 @@ SELECT
     '00000000-0000-0000-0000-000000000000'::uuid AS provider, ''::text AS provider_name,
     '00000000-0000-0000-0000-000000000000'::uuid AS root, 0::bigint AS provider_generation,
     ''::text AS class, 0::bigint AS used, now()::timestamptz AS created_at,
+    NULL::jsonb AS lease,
     0::bigint AS consumer_order, 0::bigint AS allocation_order
 FROM counted
 UNION ALL
@@ -80,12 +82,14 @@ SELECT
     provider.uuid, provider.name,
     provider.root, provider.generation,
     class.name, held.used, held.created_at,
+    consumer.lease,
     bounded.id, held.id
 FROM counted
 JOIN bounded ON counted.consumers < $3::bigint
 CROSS JOIN LATERAL (
     SELECT one.uuid, one.generation, one.project_id, one.user_id,
-        (SELECT kind.name FROM consumer_types AS kind WHERE kind.id = one.consumer_type_id) AS type
+        (SELECT kind.name FROM consumer_types AS kind WHERE kind.id = one.consumer_type_id) AS type,
+        CASE WHEN one.leased THEN (SELECT lease_show(lease) FROM leases AS lease WHERE lease.consumer_id = one.id) END AS lease
     FROM consumers AS one WHERE one.id = bounded.id OFFSET 0
 ) AS consumer
 CROSS JOIN LATERAL (SELECT one.external_id FROM projects AS one WHERE one.id = consumer.project_id OFFSET 0) AS project
@@ -131,6 +135,7 @@ type TreeConsumerListRow struct {
 	Class              string
 	Used               int64
 	CreatedAt          time.Time
+	Lease              json.RawMessage
 	ConsumerOrder      int64
 	AllocationOrder    int64
 }
@@ -170,6 +175,7 @@ func (q *Queries) TreeConsumerList(ctx context.Context, db DBTX, provider uuid.U
 			&i.Class,
 			&i.Used,
 			&i.CreatedAt,
+			&i.Lease,
 			&i.ConsumerOrder,
 			&i.AllocationOrder,
 		); err != nil {

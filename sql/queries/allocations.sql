@@ -12,7 +12,10 @@ SELECT
     project.external_id AS project_id,
     owner.external_id AS user_id,
     consumer.generation AS consumer_generation,
-    type.name AS consumer_type
+    type.name AS consumer_type,
+    CASE WHEN consumer.leased THEN (
+        SELECT lease_show(lease) FROM leases AS lease WHERE lease.consumer_id = consumer.id
+    ) END::jsonb AS lease
 FROM consumers AS consumer
 JOIN allocations AS allocation ON allocation.consumer_id = consumer.id
 JOIN resource_providers AS provider ON provider.id = allocation.provider_id
@@ -44,9 +47,10 @@ LEFT JOIN consumers AS consumer ON consumer.id = allocation.consumer_id
 WHERE provider.uuid = @provider::uuid
 ORDER BY allocation.id;
 
--- PUT /allocations/{consumer_uuid} and POST /allocations. See the function.
+-- PUT /allocations/{consumer_uuid} and POST /allocations. See the functions. leases is null if the request gives none.
 -- name: AllocationReplace :exec
-SELECT allocation_replace(
+SELECT CASE WHEN sqlc.narg('leases')::jsonb IS NOT NULL THEN lease_write(@consumers::uuid[], sqlc.narg('leases')) END
+FROM allocation_replace(
     @consumers::uuid[], @projects::text[], @users::text[], @types::text[],
     @check_generations::bool, @generations::bigint[], @unseen::bool[],
     @owners::int[], @providers::uuid[], @classes::text[], @amounts::bigint[]);
@@ -55,9 +59,10 @@ SELECT allocation_replace(
 -- name: AllocationDelete :one
 SELECT allocation_delete_checked(@consumer::uuid, sqlc.narg('generation')::bigint)::bool AS existed;
 
--- POST /reshaper. See the function.
+-- POST /reshaper. See the functions. leases is null if the request gives none.
 -- name: Reshape :exec
-SELECT reshape(
+SELECT CASE WHEN sqlc.narg('leases')::jsonb IS NOT NULL THEN lease_write(@consumers::uuid[], sqlc.narg('leases')) END
+FROM reshape(
     @inventories::jsonb,
     @consumers::uuid[], @projects::text[], @users::text[], @types::text[],
     @check_generations::bool, @generations::bigint[], @unseen::bool[],
@@ -73,12 +78,13 @@ SELECT
     patched.project_id::text AS project_id,
     patched.user_id::text AS user_id,
     patched.generation::bigint AS consumer_generation,
-    patched.type::text AS consumer_type
-FROM allocation_patch(
+    patched.type::text AS consumer_type,
+    patched.lease::jsonb AS lease
+FROM allocation_patch_leased(
     @consumer::uuid, sqlc.narg('given')::bigint,
     sqlc.narg('project')::text, sqlc.narg('owner')::text, sqlc.narg('type')::text,
-    @providers::uuid[], @classes::text[], @amounts::bigint[])
-    AS patched (position, provider, provider_generation, class, used, project_id, user_id, generation, type)
+    @providers::uuid[], @classes::text[], @amounts::bigint[], sqlc.narg('changed_lease')::jsonb)
+    AS patched (position, provider, provider_generation, class, used, project_id, user_id, generation, type, lease)
 ORDER BY patched.position;
 
 -- PATCH /reshaper, in one round trip with the new generations. See the functions. key is null without an idempotency key.
@@ -89,10 +95,12 @@ SELECT idempotency_end(sqlc.narg('caller')::text, sqlc.narg('key')::text, reshap
     @removed::bool[], @owners::int[], @providers::uuid[], @classes::text[], @amounts::bigint[]))::jsonb AS result;
 
 -- POST /claims with queries, for one consumer, in one round trip. See the functions. contexts is a JSON array with what the response
--- to a repetition needs of each candidate; key and contexts are null without an idempotency key.
+-- to a repetition needs of each candidate; key and contexts are null without an idempotency key. leases is null if the request
+-- gives none and no consumer can have one. The write of leases comes after the aggregate, and so after the function.
 -- name: ClaimCreate :one
-SELECT idempotency_end(sqlc.narg('caller')::text, sqlc.narg('key')::text, jsonb_build_object('rows', jsonb_agg(claimed), 'context',
-    sqlc.narg('contexts')::jsonb -> (max(claimed.chosen) - 1)))::jsonb AS result
+SELECT idempotency_end(sqlc.narg('caller')::text, sqlc.narg('key')::text, jsonb_build_object('rows', jsonb_agg(claimed), 'leases',
+    CASE WHEN sqlc.narg('leases')::jsonb IS NOT NULL THEN lease_write(@consumers::uuid[], sqlc.narg('leases')) END,
+    'context', sqlc.narg('contexts')::jsonb -> (max(claimed.chosen) - 1)))::jsonb AS result
 FROM claim_create(
     @consumers::uuid[], @projects::text[], @users::text[], @types::text[], sqlc.narg('generation')::bigint,
     @ends::int[], @providers::bigint[], @classes::int[], @amounts::bigint[],
@@ -102,15 +110,17 @@ FROM claim_create(
 -- POST /claims with candidates. See the functions. key is null without an idempotency key.
 -- name: ClaimCreateNamed :one
 SELECT idempotency_end(sqlc.narg('caller')::text, sqlc.narg('key')::text,
-    jsonb_build_object('rows', jsonb_agg(claimed)))::jsonb AS result
+    jsonb_build_object('rows', jsonb_agg(claimed), 'leases',
+        CASE WHEN sqlc.narg('leases')::jsonb IS NOT NULL THEN lease_write(@consumers::uuid[], sqlc.narg('leases')) END))::jsonb AS result
 FROM claim_create_named(
     @consumers::uuid[], @projects::text[], @users::text[], @types::text[], sqlc.narg('generation')::bigint,
     @ends::int[], @providers::uuid[], @classes::text[], @amounts::bigint[]) AS claimed;
 
 -- POST /claims with queries, for several consumers. See the functions and ClaimCreate.
 -- name: ClaimCreateMany :one
-SELECT idempotency_end(sqlc.narg('caller')::text, sqlc.narg('key')::text, jsonb_build_object('rows', jsonb_agg(claimed), 'context',
-    sqlc.narg('contexts')::jsonb))::jsonb AS result
+SELECT idempotency_end(sqlc.narg('caller')::text, sqlc.narg('key')::text, jsonb_build_object('rows', jsonb_agg(claimed), 'leases',
+    CASE WHEN sqlc.narg('leases')::jsonb IS NOT NULL THEN lease_write(@consumers::uuid[], sqlc.narg('leases')) END,
+    'context', sqlc.narg('contexts')::jsonb))::jsonb AS result
 FROM claim_create_many(
     @consumers::uuid[], @projects::text[], @users::text[], @types::text[],
     @owners::int[], @providers::bigint[], @classes::int[], @amounts::bigint[],

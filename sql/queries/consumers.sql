@@ -1,5 +1,5 @@
 -- Returns a page of consumers that pass the filters, with the sums of their allocations, and with include all allocations.
--- Parameters are those of the function consumer_look_at. The row after the last one of the page, the max_rows-th or the
+-- Parameters are those of the function consumer_find. The row after the last one of the page, the max_rows-th or the
 -- one with is_last, is the place of the next page.
 -- Called by Store.ConsumerList and Store.ConsumerShow. Locks nothing.
 -- Plan: that of the function, then keys for each row of the page: consumers_pkey, allocations_pkey, and the keys of the
@@ -7,12 +7,14 @@
 -- name: ConsumerList :many
 WITH page AS MATERIALIZED (
     SELECT looked.rank, looked.id, looked.is_last
-    FROM consumer_look_at(
+    FROM consumer_find(
         @descending::bool, @from_rank::bigint, sqlc.narg('low')::uuid, sqlc.narg('high')::uuid, @bound::bigint,
         sqlc.narg('uuids')::uuid[], sqlc.narg('project')::text, sqlc.narg('owner')::text, sqlc.narg('type')::text,
         sqlc.narg('providers')::uuid[], sqlc.narg('tree')::uuid, sqlc.narg('classes')::text[], sqlc.narg('trait')::text,
         sqlc.narg('created_before')::timestamptz, sqlc.narg('created_after')::timestamptz,
-        sqlc.narg('updated_before')::timestamptz, sqlc.narg('updated_after')::timestamptz
+        sqlc.narg('updated_before')::timestamptz, sqlc.narg('updated_after')::timestamptz,
+        sqlc.narg('leased')::bool, sqlc.narg('expires_before')::timestamptz, sqlc.narg('until_before')::timestamptz,
+        sqlc.narg('from_expiry')::timestamptz
     ) AS looked (rank, id, is_last)
     ORDER BY looked.rank LIMIT @max_rows::int
 )
@@ -38,10 +40,13 @@ SELECT
     part.amounts::bigint[] AS allocation_amounts,
     part.created::timestamptz[] AS allocation_created,
     (node_allocation.id IS NOT NULL)::bool AS is_node_allocation,
-    node_allocation.name AS node_allocation_name
+    node_allocation.name AS node_allocation_name,
+    CASE WHEN consumer.leased THEN (
+        SELECT lease_show(lease) FROM leases AS lease WHERE lease.consumer_id = page.id
+    ) END::jsonb AS lease
 FROM page
 CROSS JOIN LATERAL (
-    SELECT one.uuid, one.generation, one.project_id, one.user_id, one.consumer_type_id, one.created_at, one.updated_at
+    SELECT one.uuid, one.generation, one.project_id, one.user_id, one.consumer_type_id, one.created_at, one.updated_at, one.leased
     FROM consumers AS one WHERE one.id = page.id OFFSET 0
 ) AS consumer
 CROSS JOIN LATERAL (SELECT one.external_id FROM projects AS one WHERE one.id = consumer.project_id OFFSET 0) AS project
@@ -111,12 +116,13 @@ FROM (
         )
     ) AS every
     UNION ALL
-    SELECT looked.is_last FROM consumer_look_at(
+    SELECT looked.is_last FROM consumer_find(
         false, @from_rank::bigint, sqlc.narg('low')::uuid, sqlc.narg('high')::uuid, sqlc.arg('max_counted')::bigint + 1,
         sqlc.narg('uuids')::uuid[], sqlc.narg('project')::text, sqlc.narg('owner')::text, sqlc.narg('type')::text,
         sqlc.narg('providers')::uuid[], sqlc.narg('tree')::uuid, sqlc.narg('classes')::text[], sqlc.narg('trait')::text,
         sqlc.narg('created_before')::timestamptz, sqlc.narg('created_after')::timestamptz,
-        sqlc.narg('updated_before')::timestamptz, sqlc.narg('updated_after')::timestamptz
+        sqlc.narg('updated_before')::timestamptz, sqlc.narg('updated_after')::timestamptz,
+        sqlc.narg('leased')::bool, sqlc.narg('expires_before')::timestamptz, sqlc.narg('until_before')::timestamptz, NULL
     ) AS looked (rank, id, is_last)
     WHERE NOT @each_passes::bool
 ) AS counted;

@@ -27,7 +27,16 @@ SELECT
     shown.projects::text[] AS projects, shown.users::text[] AS users, shown.types::text[] AS types,
     shown.holders::int[] AS holders, shown.held::bigint[] AS held, shown.held_classes::int[] AS held_classes,
     shown.amounts::bigint[] AS amounts, shown.class_ids::int[] AS class_ids, shown.class_names::text[] AS class_names,
-    shown.classes::text[] AS classes, shown.traits::text[] AS traits
+    shown.classes::text[] AS classes, shown.traits::text[] AS traits,
+    -- null: no consumer has a lease
+    (
+        SELECT jsonb_object_agg(leased.uuid, leased.lease)
+        FROM unnest(shown.consumers) AS consumer (uuid)
+        CROSS JOIN LATERAL (
+            SELECT one.uuid, (SELECT lease_show(lease) FROM leases AS lease WHERE lease.consumer_id = one.id) AS lease
+            FROM consumers AS one WHERE one.uuid = consumer.uuid AND one.leased OFFSET 0
+        ) AS leased
+    )::jsonb AS leases
 FROM state_read(@providers::uuid[], @consumers::uuid[], @classes::text[], @traits::text[], @brief::bool) AS shown;
 
 -- Returns the state after the write of a dry run, and before it. Called by Store.rehearse: first in the transaction of the
@@ -48,7 +57,16 @@ SELECT
     shown.projects::text[] AS projects, shown.users::text[] AS users, shown.types::text[] AS types,
     shown.holders::int[] AS holders, shown.held::bigint[] AS held, shown.held_classes::int[] AS held_classes,
     shown.amounts::bigint[] AS amounts, shown.class_ids::int[] AS class_ids, shown.class_names::text[] AS class_names,
-    shown.classes::text[] AS classes, shown.traits::text[] AS traits
+    shown.classes::text[] AS classes, shown.traits::text[] AS traits,
+    -- null: no consumer has a lease
+    (
+        SELECT jsonb_object_agg(leased.uuid, leased.lease)
+        FROM unnest(shown.consumers) AS consumer (uuid)
+        CROSS JOIN LATERAL (
+            SELECT one.uuid, (SELECT lease_show(lease) FROM leases AS lease WHERE lease.consumer_id = one.id) AS lease
+            FROM consumers AS one WHERE one.uuid = consumer.uuid AND one.leased OFFSET 0
+        ) AS leased
+    )::jsonb AS leases
 FROM (
     SELECT split_part(setting.kept, ' ', 1) AS snapshot, coalesce(nullif(split_part(setting.kept, ' ', 2), ''), '{}')::uuid[] AS providers
     FROM (SELECT coalesce(current_setting('berth.kept', true), '') AS kept) AS setting

@@ -132,7 +132,7 @@ var corruptions = map[string]corruption{
 		changed: []string{
 			"- allocations{consumer_id: 1, provider_id: 2, class_id: 20000, id: 1, used: 4, created_at: set}",
 			"- consumers{id: 1, uuid: c0000000-0000-4000-8000-000000000001, generation: 3, project_id: 1, user_id: 1, " +
-				"consumer_type_id: null, created_at: set, updated_at: null}",
+				"consumer_type_id: null, created_at: set, updated_at: null, leased: false}",
 			"~ inventories{provider_id: 2, class_id: 20000} used: 4 -> 0",
 		},
 	},

@@ -22,7 +22,7 @@ var helpGroups = []helpGroup{
 	{"Console", []string{"console", "console-", "aggregate-names", "shapes", "db-check-result"}},
 	{"Policy", []string{"policy-", "enforce-"}},
 	{"Limits", []string{"max-", "min-body-rate", "request-timeout", "queue-timeout", "write-", "spool-", "allocation-candidates-max-combinations"}},
-	{"Claims, candidates and explanations", []string{"allocation-", "randomize-", "explain-", "idempotency-", "incomplete-"}},
+	{"Claims, candidates and explanations", []string{"allocation-", "randomize-", "explain-", "idempotency-", "lease-", "incomplete-"}},
 	{"Logs, metrics and traces", []string{"log-", "access-log", "audit-", "slow-query-threshold", "metrics-", "admin-", "public-metrics", "readiness-", "trace-"}},
 	{"Bare metal", []string{"baremetal-"}},
 }

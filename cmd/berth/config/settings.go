@@ -20,6 +20,7 @@ import (
 	"github.com/berthd/berth/server/wire/cors"
 	"github.com/berthd/berth/server/work/conductor"
 	"github.com/berthd/berth/server/work/idempotency"
+	"github.com/berthd/berth/server/work/leases"
 )
 
 // Settings holds the values of all settings. Read fills the fields. No package under server/
@@ -57,6 +58,7 @@ type Settings struct {
 	Placement            placement.Options
 	Explain              explainlog.Settings
 	Idempotency          idempotency.Settings
+	Leases               leases.Settings
 	BaremetalBackend     string
 	BaremetalLockTimeout time.Duration
 	Conductor            conductor.Options
@@ -133,6 +135,7 @@ func (s *Settings) Table() []setting.Setting {
 	rows = append(rows, s.candidateTable()...)
 	rows = append(rows, s.explanationTable()...)
 	rows = append(rows, s.idempotencyTable()...)
+	rows = append(rows, s.leaseTable()...)
 	rows = append(rows, s.baremetalTable()...)
 	rows = append(rows, s.databaseTable()...)
 	rows = append(rows, s.limitSettings.table()...)

@@ -29,6 +29,7 @@ import (
 	"github.com/berthd/berth/server/wire/forwarded"
 	"github.com/berthd/berth/server/wire/spool"
 	"github.com/berthd/berth/server/work/idempotency"
+	"github.com/berthd/berth/server/work/leases"
 )
 
 // service holds the parts of `berth serve`, each of which depends on those before it.
@@ -51,6 +52,7 @@ type service struct {
 	tokens       *tokens.Authenticator
 	explanations *explainlog.Log
 	keys         *idempotency.Cleaner
+	leases       *leases.Remover
 	// conductor is nil without the Bare Metal API.
 	conductor *conductorRun
 	http      *http.Server
@@ -204,6 +206,9 @@ func (s *service) handlers(ctx context.Context) (_ server.Handlers, err error) {
 	s.store.LimitIdempotencyKeys(s.Settings.Idempotency.Rows)
 	options.IdempotencyLifetime = s.Settings.Idempotency.Lifetime
 	s.keys = idempotency.Start(idempotency.Options{Store: s.store, Log: s.log})
+	s.leases = leases.New(leases.Options{Store: s.store, Log: s.log, Audit: s.audit, Interval: s.Settings.Leases.Interval})
+	options.Leases, options.Placement.LeaseMin = s.leases.Collectors(), s.Settings.Leases.Min
+	s.leases.Start()
 	if err = s.mountConsole(&options); err != nil {
 		return server.Handlers{}, err
 	}
@@ -302,6 +307,9 @@ func (s *service) close(ctx context.Context) error {
 	_ = s.handled.Close()
 	if s.keys != nil {
 		s.keys.Close(ctx)
+	}
+	if s.leases != nil {
+		s.leases.Close(ctx)
 	}
 	if s.explanations != nil {
 		s.explanations.Close(ctx)

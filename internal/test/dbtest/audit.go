@@ -70,7 +70,7 @@ CREATE TRIGGER inventories_overfull BEFORE UPDATE ON inventories FOR EACH ROW
 	WHEN (NEW.used > OLD.used AND NEW.used - OLD.used > (NEW.total - NEW.reserved) * NEW.allocation_ratio - OLD.used)
 	EXECUTE FUNCTION refuse_overfull();
 CREATE TRIGGER consumers_fall BEFORE UPDATE ON consumers
-	FOR EACH ROW WHEN (NEW.generation <= OLD.generation) EXECUTE FUNCTION refuse_falling_generation();`
+	FOR EACH ROW WHEN (NEW.generation <= OLD.generation AND NEW.leased = OLD.leased) EXECUTE FUNCTION refuse_falling_generation();`
 
 // NewWithInvariantTriggers is New with AddInvariantTriggers, after further statements.
 func NewWithInvariantTriggers(t testing.TB, statements ...string) *DB {

@@ -77,6 +77,10 @@ func TestCluster_ConsistencyCheck_NamesEveryInconsistency(t *testing.T) {
 			"DELETE FROM provider_generations WHERE provider_id = 3",
 			[]string{"provider 3 has no generation"},
 		},
+		"leases": {
+			`INSERT INTO leases (consumer_id, seconds, expires_at, due) VALUES (7, 1, now(), now()); UPDATE consumers SET leased = true`,
+			[]string{"consumer 1 has no lease, and leased is t", "lease of consumer 7, which does not exist"},
+		},
 		"a consumer without a generation": {
 			"UPDATE consumers SET generation = 0",
 			[]string{"consumer 1 has generation 0"},

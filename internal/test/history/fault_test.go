@@ -200,7 +200,7 @@ var claimMutations = map[string]struct {
 		{"allocation_delete_checked", "IF p_generation IS NOT NULL THEN", "IF false THEN"},
 	}, nil, byHistory, history.Releases, false},
 	"patching allocations does not compare the generation": {[]edit{
-		{"allocation_patch", "IF p_generation IS NOT NULL THEN", "IF false THEN"},
+		{"allocation_patch_leased", "IF p_generation IS NOT NULL THEN", "IF false THEN"},
 	}, nil, byHistory, history.Anything, false},
 	"patching allocations does not lock the providers": {[]edit{
 		{"allocation_patch_apply", "PERFORM allocation_lock_providers('{}', p_providers);", pause},

@@ -96,7 +96,8 @@ type ClaimV34 struct {
 // ClaimV38 adds the consumer type.
 type ClaimV38 struct {
 	ClaimV34
-	Type string `json:"consumer_type" minLength:"1" maxLength:"255" pattern:"^[A-Z0-9_]+$" doc:"The consumer's type." example:"INSTANCE"`
+	Type  string        `json:"consumer_type" minLength:"1" maxLength:"255" pattern:"^[A-Z0-9_]+$" doc:"The consumer's type." example:"INSTANCE"`
+	Lease receivedLease `json:"lease,omitempty" since:"berth 6" doc:"The consumer's lease, whose time starts again; null takes it away. Default: a new consumer has none, and others keep theirs."`
 }
 
 // nullableInt is an integer or null.
@@ -219,6 +220,9 @@ func (c ClaimV28) claim() (store.Claim, receivedUUIDs, error) {
 func (c ClaimV38) claim() (store.Claim, receivedUUIDs, error) {
 	result, sent, err := c.ClaimV34.claim()
 	result.Type = c.Type
+	if err == nil {
+		result.Lease, err = c.Lease.terms()
+	}
 	return result, sent, err
 }
 
@@ -344,6 +348,9 @@ func allocationReplace[C claimRequest](o *operations) func(context.Context, *con
 		if err != nil {
 			return nil, err
 		}
+		if err := o.checkLease(claim.Lease); err != nil {
+			return nil, err
+		}
 		claim.Consumer, _ = uuidlike.Parse(in.Consumer)
 		if claim.ProjectID == "" {
 			claim.ProjectID, claim.UserID = o.incompleteProject, o.incompleteUser
@@ -351,7 +358,7 @@ func allocationReplace[C claimRequest](o *operations) func(context.Context, *con
 		err = o.store.AllocationReplace(ctx, []store.Claim{claim}, checksConsumers(ctx))
 		recordClaims(ctx, []store.Claim{claim}, checksConsumers(ctx), err)
 		return nil, o.claimError(ctx, explain.Claim{Claims: []store.Claim{claim}}, err,
-			claimFaults(sent, replacingConsumer(claim.Consumer.String())))
+			claimFaults(sent, replacingConsumer(claim.Consumer.String())).With(leaseFaults))
 	}
 }
 
@@ -370,11 +377,14 @@ func (o *operations) allocationReplaceManyVariants() []route.Variant {
 func allocationReplaceMany[C claimRequest](o *operations) func(context.Context, *none, *claimsByConsumer[C]) (*empty, error) {
 	return func(ctx context.Context, _ *none, body *claimsByConsumer[C]) (*empty, error) {
 		all, sent, err := claimsOf(body.Ordered)
+		if err == nil {
+			err = o.checkLeases(all)
+		}
 		if err != nil {
 			return nil, err
 		}
 		err = o.store.Keyed(route.IdempotencyKey(ctx)).AllocationReplace(ctx, all, checksConsumers(ctx))
 		recordClaims(ctx, all, checksConsumers(ctx), err)
-		return nil, o.claimError(ctx, explain.Claim{Claims: all}, err, claimFaults(sent, textReplaceMany))
+		return nil, o.claimError(ctx, explain.Claim{Claims: all}, err, claimFaults(sent, textReplaceMany).With(leaseFaults))
 	}
 }

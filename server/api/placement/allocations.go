@@ -50,7 +50,8 @@ type AllocationsV28 struct {
 // AllocationsV38 adds the consumer type.
 type AllocationsV38 struct {
 	AllocationsV28
-	ConsumerType string `json:"consumer_type,omitempty" doc:"The consumer type; unknown for a consumer without one." example:"INSTANCE"`
+	ConsumerType string     `json:"consumer_type,omitempty" doc:"The consumer type; unknown for a consumer without one." example:"INSTANCE"`
+	Lease        shownLease `json:"lease,omitempty" since:"berth 6" doc:"How long the consumer keeps what it has; null: until it is deleted."`
 }
 
 // ConsumerOnProviderV0 is the set of one consumer's allocations on a provider, up to 1.27.
@@ -135,8 +136,21 @@ func allocationList[A any](since microversion.Version, o *operations, shape func
 		if err != nil {
 			return nil, err
 		}
-		return answer(ctx, shape(allocationsOf(found)), newestAllocation(found.Rows)), nil
-	}, route.Example(showing(shape(allocationsOf(instanceRow)))))
+		allocations := allocationsOf(found)
+		if len(found.Rows) > 0 {
+			allocations.Lease = leaseOf(ctx, found.Lease)
+		}
+		return answer(ctx, shape(allocations), newestAllocation(found.Rows)), nil
+	}, route.Example(exampleAllocations(shape)))
+}
+
+// exampleAllocations returns the response of the documents.
+func exampleAllocations[A any](shape func(AllocationsV38) A) func(context.Context) any {
+	return func(ctx context.Context) any {
+		allocations := allocationsOf(instanceRow)
+		allocations.Lease = leaseOf(ctx, nil)
+		return shape(allocations)
+	}
 }
 
 func allocationsOf(found store.ConsumerAllocations) AllocationsV38 {
@@ -277,13 +291,16 @@ type ConsumerPatch struct {
 type AllocationsPatch struct {
 	ConsumerPatch
 	Generation *jsonbody.Int `json:"consumer_generation,omitempty" nullable:"false" doc:"The consumer generation that the client read. Default: not compared." example:"1"`
+	Lease      receivedLease `json:"lease,omitempty" since:"berth 6" doc:"The consumer's lease, whose time starts again; null takes it away. Default: unchanged."`
 }
 
 var (
 	patchWithoutChange = route.Fails(fault.Invalid, "nothing-to-change", "The request has no member to change.",
 		"One of 'allocations', 'project_id', 'user_id' and 'consumer_type' must be sent.").WithCode(fault.CodeWriteBadValue)
+	patchWithoutLease = route.Fails(fault.Invalid, "nothing-to-change", "The request has no member to change.",
+		"One of 'allocations', 'project_id', 'user_id', 'consumer_type' and 'lease' must be sent.").WithCode(fault.CodeWriteBadValue).From(berth16)
 	allocationPatchFailures = with(claimFailures(replacingConsumer(exampleInstance)),
-		malformedConsumer, consumerNotFound, patchWithoutChange)
+		malformedConsumer, consumerNotFound, patchWithoutChange.Until(berth16), patchWithoutLease)
 )
 
 // allocationPatchOperation returns the row of the table.
@@ -299,9 +316,14 @@ func (o *operations) allocationPatchOperation(path string) *route.Operation {
 		Summary: "Change some of a consumer's allocations", Checks: patches, Fails: allocationPatchFailures,
 		Description: "A JSON merge patch (RFC 7396). It checks only amounts that change. Removing the last allocation deletes the consumer, " +
 			"and the response has no allocations. A patch that changes nothing increments no generation.",
-		Variants: []route.Variant{route.Write(berth13, body, o.allocationPatch,
-			route.Example(showing(allocationsOf(instanceRow))))},
+		Variants: []route.Variant{route.Write(berth13, body, o.allocationPatch, route.Example(exampleAllocations(
+			func(of AllocationsV38) AllocationsV38 { return of })))},
 	}
+}
+
+// isEmpty reports whether the patch has no member to change.
+func (p *ConsumerPatch) isEmpty() bool {
+	return p.Allocations.Ordered == nil && p.ProjectID == nil && p.UserID == nil && p.Type == nil
 }
 
 // toStore converts the patch in the order of the request.
@@ -309,9 +331,6 @@ func (p *ConsumerPatch) toStore(consumer uuid.UUID, generation *int64) (store.Al
 	patch, sent := store.AllocationPatch{
 		Consumer: consumer, Generation: generation, ProjectID: p.ProjectID, UserID: p.UserID, Type: p.Type,
 	}, receivedUUIDs{}
-	if p.Allocations.Ordered == nil && p.ProjectID == nil && p.UserID == nil && p.Type == nil {
-		return patch, sent, patchWithoutChange.Of()
-	}
 	seen := map[uuid.UUID]bool{}
 	for _, entry := range p.Allocations.Ordered {
 		id, ok := uuidlike.Parse(entry.Key)
@@ -347,7 +366,19 @@ func (o *operations) allocationPatch(
 		return nil, err
 	}
 	consumer, _ := uuidlike.Parse(in.Consumer)
+	if body.isEmpty() && !body.Lease.isSent {
+		if microversion.From(ctx) >= berth16 {
+			return nil, patchWithoutLease.Of()
+		}
+		return nil, patchWithoutChange.Of()
+	}
 	patch, sent, err := body.toStore(consumer, generationOf(body.Generation))
+	if err != nil {
+		return nil, err
+	}
+	if patch.Lease, err = body.Lease.terms(); err == nil {
+		err = o.checkLease(patch.Lease)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -358,11 +389,15 @@ func (o *operations) allocationPatch(
 		record.Consumer(auditlog.Generation{UUID: consumer, Sent: patch.Generation})
 		return nil, claimFaults(sent, replacingConsumer(in.Consumer)).With(route.RuleFaults{
 			store.ConsumerNotFound: consumerNotFound.Fixed(in.Consumer),
-		}).Translate(err)
+		}).With(leaseFaults).Translate(err)
 	case len(after.Rows) == 0:
 		record.Consumer(auditlog.Generation{UUID: consumer, Before: patch.Generation, Removed: true})
 	default:
 		record.Consumer(auditlog.Generation{UUID: consumer, Before: patch.Generation, After: &after.Generation})
 	}
-	return answer(ctx, allocationsOf(after), now()), nil
+	allocations := allocationsOf(after)
+	if len(after.Rows) > 0 {
+		allocations.Lease = leaseOf(ctx, after.Lease)
+	}
+	return answer(ctx, allocations, now()), nil
 }

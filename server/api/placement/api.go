@@ -98,6 +98,10 @@ func sharedHeaders(at microversion.Version) map[string]*huma.Header {
 // nameErrorCodes adds a schema that lists the error codes, at microversions that have them. Client generators make
 // constants from it. It also describes explanations of errors, at versions that have them.
 func nameErrorCodes(at microversion.Version, schemas map[string]*huma.Schema) {
+	if at < berth16 { // those of members that the version does not have
+		delete(schemas, "Lease")
+		delete(schemas, "LeaseTerms")
+	}
 	item := schemas["Error"]
 	if item == nil {
 		return
@@ -281,6 +285,11 @@ func Schemas() map[string]string {
 
 		"ClaimCreate":         "Consumers, and the queries or candidates of which one is claimed for them.",
 		"ClaimConsumer":       "A consumer that claims.",
+		"Lease":               "How long a consumer keeps what it has without being renewed.",
+		"LeaseTerms":          "The lease that a request gives a consumer: seconds, until or both.",
+		"LeasesRenew":         "Consumers whose leases are renewed.",
+		"LeasesRenewed":       "What became of each lease.",
+		"LeaseRenewed":        "A renewed lease.",
 		"ClaimQuery":          "A query for allocation candidates. Its members have the meaning of the query parameters of these names.",
 		"ClaimedCandidate":    "A candidate of the client.",
 		"ClaimedOnProvider":   "The allocations of a candidate on one provider.",

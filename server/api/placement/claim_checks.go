@@ -50,7 +50,7 @@ var (
 			"consumers it could place, and `exact` is false.",
 		"Not found. %s The search ended before it had tried every choice.", "2 of 3 consumers can be placed.").WithCode(fault.CodeClaimUndecided)
 
-	claimCreateFailures = with(candidateSearchFailures, claimWithoutPlaces, claimSeveralListed, claimSeveralExisting, claimHeir,
+	claimCreateFailures = with(with(candidateSearchFailures, leaseFailures...), claimWithoutPlaces, claimSeveralListed, claimSeveralExisting, claimHeir,
 		claimRefuses, claimNeedsGeneration, claimHeirExists, claimRelationListed, claimRelationConflict,
 		claimProviderUnknown, unknownClassOfClaim(), staleConsumer, claimNothingFits, claimContended, claimUndecided)
 )
@@ -69,6 +69,9 @@ func (o *operations) checkClaim(ctx context.Context, body *ClaimCreate) (*claimC
 	}
 	request := &claimCreateRequest{sent: receivedUUIDs{}}
 	if err := request.readConsumers(body); err != nil {
+		return nil, err
+	}
+	if err := o.checkLeases(request.all()); err != nil {
 		return nil, err
 	}
 	for _, check := range []func(*ClaimCreate) error{checkSeveral, checkGenerations, request.readListed} {
@@ -99,8 +102,13 @@ func (c *claimCreateRequest) readConsumers(body *ClaimCreate) error {
 			return route.InvalidBody.Of("consumer " + all[i].UUID + " is named twice")
 		}
 		seen[id] = true
+		lease, err := all[i].Lease.terms()
+		if err != nil {
+			return err
+		}
 		c.consumers = append(c.consumers, store.Claim{
 			Consumer: id, ProjectID: all[i].ProjectID, UserID: all[i].UserID, Type: all[i].Type, Generation: all[i].Generation.value,
+			Lease: lease,
 		})
 	}
 	if body.HandOverTo != nil {
@@ -236,9 +244,9 @@ func replacingConsumer(consumer string) string {
 func claimFailures(unknown string) []route.Failure {
 	class := claimClassUnknown
 	class.Fault = class.Of(unknown, unknownClass)
-	return []route.Failure{
+	return with([]route.Failure{
 		claimProviderUnknown, class, staleConsumer, claimInventoryMissing, amountViolatesUnits, amountExceedsCapacity,
-	}
+	}, leaseFailures...)
 }
 
 var (

@@ -127,7 +127,7 @@ func (o *operations) claimFound(ctx context.Context, asked *claimCreateRequest) 
 	if err != nil {
 		return nil, o.foundError(ctx, asked, err)
 	}
-	result := claimsMade(&claimed.Claimed, claimed.Searches)
+	result := claimsMade(ctx, &claimed.Claimed, claimed.Searches)
 	result.Query = &claimed.Query
 	result.Claims[0].choose(&claimed.Chosen)
 	return result, nil

@@ -45,8 +45,9 @@ type ClaimCreate struct {
 type ClaimConsumer struct {
 	UUID string `json:"uuid" format:"uuid" doc:"The consumer." example:"1d5ecafe-0000-4000-8000-000000000001"`
 	Owner
-	Type       string      `json:"consumer_type" minLength:"1" maxLength:"255" pattern:"^[A-Z0-9_]+$" doc:"The consumer's type." example:"INSTANCE"`
-	Generation nullableInt `json:"consumer_generation" doc:"The consumer generation that the client read; null for a new consumer."`
+	Type       string        `json:"consumer_type" minLength:"1" maxLength:"255" pattern:"^[A-Z0-9_]+$" doc:"The consumer's type." example:"INSTANCE"`
+	Generation nullableInt   `json:"consumer_generation" doc:"The consumer generation that the client read; null for a new consumer."`
+	Lease      receivedLease `json:"lease,omitempty" since:"berth 6" doc:"The consumer's lease, whose time starts again; null takes it away. Default: a new consumer has none, and others keep theirs."`
 
 	CreatedAt      ignored `json:"created_at,omitempty" doc:"Ignored."`
 	UpdatedAt      ignored `json:"updated_at,omitempty" doc:"Ignored."`
@@ -112,6 +113,7 @@ type ClaimMade struct {
 	Allocations jsonbody.Ordered[AllocationsOnProvider] `json:"allocations" doc:"All its allocations, by provider UUID."`
 	Mappings    madeMappings                            `json:"mappings" doc:"UUIDs of the providers that serve each group, by group suffix; null if there are none."`
 	Root        *uuid.UUID                              `json:"root_provider_uuid" nullable:"true" format:"uuid" doc:"Root of the tree that the candidate belongs to; null with candidates."`
+	Lease       shownLease                              `json:"lease,omitempty" since:"berth 6" doc:"How long the consumer keeps what it has; null: until it is deleted."`
 }
 
 // madeMappings is the JSON of mappings in a response; empty: null.
@@ -151,17 +153,18 @@ func (o *operations) claimCreateOperation() *route.Operation {
 				"consumer_type": instanceType, "consumer_generation": nil,
 			}},
 			"queries": []any{map[string]any{"groups": map[string]any{"": map[string]any{"resources": exampleRequest()}}, "order": "pack:VCPU"}},
-		}}, o.claimCreate, route.Example(showing(exampleClaims())))},
+		}}, o.claimCreate, route.Example(exampleClaims))},
 	}
 }
 
 // exampleClaims returns the response of the documents.
-func exampleClaims() ClaimsMade {
+func exampleClaims(ctx context.Context) any {
 	query := 0
 	return ClaimsMade{
 		Claims: []ClaimMade{{
 			Consumer: uuid.MustParse(exampleInstance), Generation: 1, ProjectID: exampleProject, UserID: exampleUser, Type: instanceType,
 			Allocations: allocationsOf(instanceRow).Allocations, Mappings: madeMappings(`{"": ["` + exampleHost + `"]}`), Root: &exampleHostID,
+			Lease: leaseOf(ctx, nil),
 		}},
 		Query: &query, Effort: ClaimEffort{Searches: 1, Candidates: 1},
 	}
@@ -179,6 +182,14 @@ type claimCreateRequest struct {
 	// listed are the candidates; sent are the UUIDs of providers as the client wrote them.
 	listed [][]store.Allocation
 	sent   receivedUUIDs
+}
+
+// all returns the consumers of the request, then the heir.
+func (c *claimCreateRequest) all() []store.Claim {
+	if c.heir == nil {
+		return c.consumers
+	}
+	return append(c.consumers[:len(c.consumers):len(c.consumers)], *c.heir)
 }
 
 func (o *operations) claimCreate(ctx context.Context, _ *none, body *ClaimCreate) (*cached[ClaimsMade], error) {
@@ -204,10 +215,7 @@ func (o *operations) claimCreate(ctx context.Context, _ *none, body *ClaimCreate
 
 // recordClaimed adds the consumers to the audit record.
 func recordClaimed(ctx context.Context, request *claimCreateRequest, result *ClaimsMade) {
-	record, all := auditlog.From(ctx), request.consumers
-	if request.heir != nil {
-		all = append(all[:len(all):len(all)], *request.heir)
-	}
+	record, all := auditlog.From(ctx), request.all()
 	for i := range all {
 		if result == nil {
 			record.Consumer(auditlog.Generation{UUID: all[i].Consumer, Sent: all[i].Generation})
@@ -223,7 +231,7 @@ func (o *operations) claimListed(ctx context.Context, request *claimCreateReques
 	if err != nil {
 		return nil, request.listedError(err)
 	}
-	result := claimsMade(&claimed, 0)
+	result := claimsMade(ctx, &claimed, 0)
 	result.Candidate = &claimed.Candidate
 	result.Claims[0].Mappings = madeMappings(sent[claimed.Candidate].Mappings)
 	return result, nil
@@ -231,7 +239,7 @@ func (o *operations) claimListed(ctx context.Context, request *claimCreateReques
 
 // listedError returns the error of a claim of candidates.
 func (c *claimCreateRequest) listedError(err error) error {
-	faults := claimFaults(c.sent, replacingConsumer(c.consumers[0].Consumer.String()))
+	faults := claimFaults(c.sent, replacingConsumer(c.consumers[0].Consumer.String())).With(leaseFaults)
 	refused := store.AsRuleViolation(err)
 	if refused == nil || refused.Rule != store.ClaimNoneLeft {
 		return faults.With(claimContendedFaults).Translate(err)
@@ -249,7 +257,7 @@ func (c *claimCreateRequest) listedError(err error) error {
 }
 
 // claimsMade converts the result of a claim. The response with a query has one element for each consumer.
-func claimsMade(claimed *store.Claimed, searches int) *ClaimsMade {
+func claimsMade(ctx context.Context, claimed *store.Claimed, searches int) *ClaimsMade {
 	effort := claimed.Effort
 	result := &ClaimsMade{Effort: ClaimEffort{
 		Searches: searches, Candidates: effort.Full + effort.Stale + 1, Full: effort.Full, Stale: effort.Stale, Held: effort.Held,
@@ -258,7 +266,7 @@ func claimsMade(claimed *store.Claimed, searches int) *ClaimsMade {
 		of := &claimed.Consumers[i]
 		result.Claims = append(result.Claims, ClaimMade{
 			Consumer: of.Rows[0].Consumer, Generation: of.Generation, ProjectID: of.ProjectID, UserID: of.UserID, Type: *of.Type,
-			Allocations: allocationsOf(*of).Allocations,
+			Allocations: allocationsOf(*of).Allocations, Lease: leaseOf(ctx, of.Lease),
 		})
 	}
 	return result
@@ -306,7 +314,7 @@ func (o *operations) claimSeveral(ctx context.Context, request *claimCreateReque
 	if err != nil {
 		return nil, o.foundError(ctx, request, err)
 	}
-	result := claimsMade(&claimed.Claimed, claimed.Searches)
+	result := claimsMade(ctx, &claimed.Claimed, claimed.Searches)
 	result.Query = &claimed.Query
 	for i := range result.Claims {
 		result.Claims[i].choose(&claimed.Members[i])

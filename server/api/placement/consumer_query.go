@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +12,8 @@ import (
 	"github.com/berthd/berth/server/api/route"
 	"github.com/berthd/berth/server/data/store"
 	"github.com/berthd/berth/server/identity/policy"
+	"github.com/berthd/berth/server/wire/fault"
+	"github.com/berthd/berth/server/wire/microversion"
 	"github.com/berthd/berth/server/wire/querystring"
 )
 
@@ -27,11 +30,31 @@ const (
 	createdAfterParam  = "created_after"
 	updatedBeforeParam = "updated_before"
 	updatedAfterParam  = "updated_after"
+	leasedParam        = "leased"
+	expiresBeforeParam = "expires_before"
+	untilBeforeParam   = "until_before"
 )
 
-// consumerParams are the parameters of GET /consumers. None repeats.
+// The parameters of GET /consumers, and from berth 1.6 on with those for leases. None repeats.
 var (
-	consumerParams = append(route.Params{
+	consumerParams       = append(consumerFilters(), consumerList.params()...)
+	consumerSchema       = consumerParams.Schema(berth14)
+	leasedConsumerParams = slices.Concat(consumerFilters(), route.Params{
+		{Name: leasedParam, Check: querystring.Param{Enum: []string{"true", "false"}}, Doc: "The consumer has a lease, or has none.",
+			Schema: &huma.Schema{Type: huma.TypeBoolean}, Example: true},
+		{Name: expiresBeforeParam, Doc: "The consumer has a lease that expires before this time.", Schema: timeSchema, Example: exampleTime},
+		{Name: untilBeforeParam, Doc: "The consumer has a lease whose `until` is before this time.", Schema: timeSchema, Example: exampleTime},
+	}, leasedConsumerList.params())
+	leasedConsumerSchema = leasedConsumerParams.Schema(berth16)
+)
+
+var sortOfUnleased = route.Fails(fault.Invalid, "sort-of-unleased", "`sort=expires_at` is sent with `leased=false`.",
+	"Consumers without a lease have no 'expires_at': 'sort': 'expires_at' cannot be sent with 'leased': 'false'.").
+	WithCode(fault.CodeWriteBadValue).From(berth16)
+
+// consumerFilters returns the filters of GET /consumers without those for leases.
+func consumerFilters() route.Params {
+	return route.Params{
 		{Name: uuidParam, Doc: "The consumer has this UUID, or one of up to 500 in `in:UUID,UUID`.", Example: exampleInstance},
 		{Name: projectParam, Check: querystring.Param{MinLength: 1, MaxLength: 255}, Doc: "The consumer is of this project. It is also the target of the policy rule.", Example: exampleProject},
 		{Name: userParam, Check: querystring.Param{MinLength: 1, MaxLength: 255}, Doc: "The consumer is of this user.", Example: exampleUser},
@@ -45,9 +68,8 @@ var (
 		{Name: updatedBeforeParam, Doc: "The last claim of the consumer is before this time.", Schema: timeSchema, Example: exampleTime},
 		{Name: updatedAfterParam, Doc: "The last claim is at or after this time.", Schema: timeSchema, Example: exampleTime},
 		{Name: includeParam, Doc: "`allocations`: adds all allocations of each consumer.", Example: partAllocations},
-	}, consumerList.params()...)
-	consumerSchema = consumerParams.Schema(berth14)
-)
+	}
+}
 
 const exampleTime = "2026-11-20T00:00:00Z"
 
@@ -71,11 +93,17 @@ type consumerQuery struct {
 	page   store.ConsumerPage
 	paging page
 	fields selection
+	// list describes the paging of the version of the request.
+	list *pagedList
 }
 
 // parseConsumerList parses the parameters, which the schema has validated. Their order here is the order of errors.
-func parseConsumerList(values querystring.Values) (asked consumerQuery, err error) {
-	if err = checkOnce(values, consumerParams.Once()...); err != nil {
+func parseConsumerList(ctx context.Context, values querystring.Values) (asked consumerQuery, err error) {
+	asked.list = consumerList
+	if microversion.From(ctx) >= berth16 {
+		asked.list = leasedConsumerList
+	}
+	if err = checkOnce(values, leasedConsumerParams.Once()...); err != nil {
 		return asked, err
 	}
 	if asked.filter, err = consumerFilter(values); err != nil {
@@ -90,11 +118,20 @@ func parseConsumerList(values querystring.Values) (asked consumerQuery, err erro
 	if !asked.page.WithAllocations {
 		absent = []string{partAllocations}
 	}
-	if asked.fields, err = selectFields[Consumer](values, consumerList, absent...); err != nil {
+	if microversion.From(ctx) < berth16 {
+		absent = append(absent, leaseMember)
+	}
+	if asked.fields, err = selectFields[Consumer](values, asked.list, absent...); err != nil {
 		return asked, err
 	}
-	if asked.paging, err = consumerList.parse(values); err != nil {
+	if asked.paging, err = asked.list.parse(values); err != nil {
 		return asked, err
+	}
+	if asked.page.ByExpiry = asked.paging.Sort == byExpiry; asked.page.ByExpiry {
+		if asked.filter.Leased != nil && !*asked.filter.Leased {
+			return asked, sortOfUnleased.Of()
+		}
+		asked.filter.Leased = new(true)
 	}
 	asked.page.Limit, asked.page.Descending = asked.paging.Limit, asked.paging.Sort == byCreationDesc
 	if asked.paging.Search != "" {
@@ -134,12 +171,16 @@ func consumerFilter(values querystring.Values) (filter store.ConsumerFilter, err
 			*value = &text
 		}
 	}
+	if text, ok := values.First(leasedParam); ok {
+		filter.Leased = new(text == "true")
+	}
 	for _, row := range []struct {
 		name  string
 		value **time.Time
 	}{
 		{createdBeforeParam, &filter.CreatedBefore}, {createdAfterParam, &filter.CreatedAfter},
 		{updatedBeforeParam, &filter.UpdatedBefore}, {updatedAfterParam, &filter.UpdatedAfter},
+		{expiresBeforeParam, &filter.ExpiresBefore}, {untilBeforeParam, &filter.UntilBefore},
 	} {
 		if *row.value, err = timeOf(values, row.name); err != nil {
 			return filter, err

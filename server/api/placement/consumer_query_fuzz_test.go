@@ -22,7 +22,7 @@ func FuzzConsumerMarker(f *testing.F) {
 				pairs = append(pairs, pair)
 			}
 		}
-		asked, err := parseConsumerList(querystring.Of(pairs...))
+		asked, err := parseConsumerList(t.Context(), querystring.Of(pairs...))
 		if err != nil {
 			if failed := (*fault.Error)(nil); !errors.As(err, &failed) || failed.Kind != fault.Invalid {
 				t.Fatalf("error = %v, want an invalid value", err)

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -14,6 +16,7 @@ import (
 	"github.com/berthd/berth/server/identity/policy"
 	"github.com/berthd/berth/server/wire/fault"
 	"github.com/berthd/berth/server/wire/jsonbody"
+	"github.com/berthd/berth/server/wire/microversion"
 	"github.com/berthd/berth/server/wire/uuidlike"
 )
 
@@ -37,18 +40,32 @@ type Consumer struct {
 	ProviderCount  int                                          `json:"resource_provider_count" doc:"Number of providers of its allocations." example:"1"`
 	Allocations    jsonbody.Ordered[AllocationsOnNamedProvider] `json:"allocations,omitempty" nullable:"false" doc:"All its allocations by provider UUID."`
 	NodeAllocation *NodeAllocationName                          `json:"node_allocation,omitempty" nullable:"false" doc:"The allocation of the Bare Metal API that has claimed a node with this consumer; missing for all others."`
+	Lease          shownLease                                   `json:"lease,omitempty" since:"berth 6" doc:"How long the consumer keeps what it has; null: until it is deleted."`
 }
 
-var consumerList = &pagedList{
-	Name: "consumers", Path: "/consumers", Format: "c1", Default: defaultPage, Sorts: []string{byCreation, byCreationDesc},
-	HasFields: true, HasSearch: true, HasTotal: true, SearchOrder: "uuids",
+var (
+	consumerList = &pagedList{
+		Name: "consumers", Path: "/consumers", Format: "c1", Default: defaultPage, Sorts: []string{byCreation, byCreationDesc},
+		HasFields: true, HasSearch: true, HasTotal: true, SearchOrder: "uuids",
+	}
+	// leasedConsumerList is consumerList from berth 1.6 on.
+	leasedConsumerList = withSort(*consumerList, byExpiry)
+)
+
+// byExpiry is the order of the times at which consumers are removed.
+const byExpiry = "expires_at"
+
+// withSort returns a list with one more value of sort.
+func withSort(list pagedList, sort string) *pagedList {
+	list.Sorts = append(slices.Clone(list.Sorts), sort)
+	return &list
 }
 
 var consumerMissing = route.Fails(fault.NotFound, "consumer-missing", "There is no consumer with this UUID.",
 	"No consumer with uuid %s found", unknownUUID)
 
 func (o *operations) consumerOperations() []*route.Operation {
-	list := rulesOfQuery{rule: policy.ConsumersList, once: consumerParams.Once(), project: projectParam, further: consumerListRules}
+	list := rulesOfQuery{rule: policy.ConsumersList, once: leasedConsumerParams.Once(), project: projectParam, further: consumerListRules}
 	return []*route.Operation{{
 		ID: "consumer-list", Method: http.MethodGet, Path: "/consumers", Tag: tagConsumers, Rule: policy.ConsumersList,
 		Further: []string{policy.AllocationsList}, Authorize: list.authorize, ReadsQuery: true, Summary: "List consumers", Checks: reads,
@@ -56,24 +73,30 @@ func (o *operations) consumerOperations() []*route.Operation {
 			"for one and the same allocation. Unknown names match nothing. A page ends after 5,000 consumers that it has looked at: " +
 			"it can be short or empty and still have a link to the next one. Parameters must not be repeated. The policy rule has the " +
 			"target `project_id`; `include=allocations`, `resource_provider`, `in_tree` and `trait` also need the rule of `GET /allocations/{consumer_uuid}`.",
-		Fails: append(consumerList.failures(), unknownInclude, tooManyValues, invalidTime),
-		Variants: []route.Variant{route.From(berth14, o.consumerList,
-			route.QueryOf(consumerParams), route.Example(showing(exampleConsumers)))},
+		Fails: append(consumerList.failures(), unknownInclude, tooManyValues, invalidTime, sortOfUnleased),
+		Variants: []route.Variant{
+			route.From(berth14, o.consumerList, route.QueryOf(consumerParams), route.Example(exampleConsumers)),
+			route.From(berth16, o.consumerList, route.QueryOf(leasedConsumerParams), route.Example(exampleConsumers)),
+		},
 	}, {
 		ID: "consumer-show", Method: http.MethodGet, Path: "/consumers/{consumer_uuid}", Tag: tagConsumers, Rule: policy.ConsumersShow,
 		Summary: "Show a consumer", Checks: reads,
 		Description: "Returns a consumer with all its allocations. Unlike the allocations of a consumer, a consumer that does not exist is an error.",
 		Fails:       []route.Failure{consumerMissing},
-		Variants:    []route.Variant{route.From(berth14, o.consumerShow, route.Example(showing(exampleConsumer)))},
+		Variants:    []route.Variant{route.From(berth14, o.consumerShow, route.Example(func(ctx context.Context) any { return consumerOf(ctx, exampleConsumer) }))},
 	}}
 }
 
 func (o *operations) consumerList(ctx context.Context, _ *none) (*cached[Consumers], error) {
-	values, err := query(ctx, consumerSchema)
+	schema := consumerSchema
+	if microversion.From(ctx) >= berth16 {
+		schema = leasedConsumerSchema
+	}
+	values, err := query(ctx, schema)
 	if err != nil {
 		return nil, err
 	}
-	asked, err := parseConsumerList(values)
+	asked, err := parseConsumerList(ctx, values)
 	if err != nil {
 		return nil, err
 	}
@@ -83,10 +106,10 @@ func (o *operations) consumerList(ctx context.Context, _ *none) (*cached[Consume
 	}
 	consumers := Consumers{Consumers: make([]selected[Consumer], 0, len(found))}
 	for i := range found {
-		consumers.Consumers = append(consumers.Consumers, of(&asked.fields, consumerOf(&found[i])))
+		consumers.Consumers = append(consumers.Consumers, of(&asked.fields, consumerOf(ctx, &found[i])))
 	}
 	if next != nil {
-		consumers.Links = consumerList.next(ctx, values, &asked.paging, asked.position(next))
+		consumers.Links = asked.list.next(ctx, values, &asked.paging, asked.position(next))
 	}
 	if asked.paging.Total {
 		count, exact, err := o.store.ConsumerCount(ctx, &asked.filter, maxTotal)
@@ -110,15 +133,16 @@ func (o *operations) consumerShow(ctx context.Context, in *consumerPath) (*cache
 	if found == nil {
 		return nil, consumerMissing.Of(in.Consumer)
 	}
-	return answer(ctx, consumerOf(found), &found.UpdatedAt), nil
+	return answer(ctx, consumerOf(ctx, found), &found.UpdatedAt), nil
 }
 
 // consumerOf returns a consumer as lists have it.
-func consumerOf(from *store.ConsumerRecord) Consumer {
+func consumerOf(ctx context.Context, from *store.ConsumerRecord) Consumer {
 	consumer := Consumer{
 		UUID: from.UUID, ProjectID: from.ProjectID, UserID: from.UserID, Type: typeName(from.Type), Generation: from.Generation,
 		CreatedAt: Moment{from.CreatedAt}, UpdatedAt: Moment{from.UpdatedAt}, ProviderCount: from.ProviderCount,
 		Allocations: allocationsByProvider(from), NodeAllocation: nodeAllocationOf(from),
+		Lease: leaseOf(ctx, from.Lease),
 	}
 	for _, sum := range from.Resources {
 		consumer.Resources = append(consumer.Resources, jsonbody.Entry[int64]{Key: sum.Class, Value: sum.Amount})
@@ -126,13 +150,21 @@ func consumerOf(from *store.ConsumerRecord) Consumer {
 	return consumer
 }
 
-// position returns the place of the next page as markers have it: a UUID in the order of UUIDs, else an id.
+// position returns the place of the next page as markers have it: a UUID in the order of UUIDs, else an id, behind the time in
+// the order of expires_at.
 func (a *consumerQuery) position(at *store.ConsumerPlace) string {
-	if a.paging.Search != "" {
+	switch id := strconv.FormatInt(at.ID, 10); {
+	case a.paging.Search != "":
 		return at.UUID.String()
+	case a.page.ByExpiry:
+		return strconv.FormatInt(at.ExpiresAt.UnixMicro(), 10) + "." + id
+	default:
+		return id
 	}
-	return strconv.FormatInt(at.ID, 10)
 }
+
+// maxExpiry is the end of the year 9999 in microseconds.
+const maxExpiry = 253402300799999999
 
 // place is the inverse of position. It reports false for what position never returns.
 func (a *consumerQuery) place(position string) (*store.ConsumerPlace, bool) {
@@ -143,26 +175,38 @@ func (a *consumerQuery) place(position string) (*store.ConsumerPlace, bool) {
 		inRange := bytes.Compare(consumerPlace.UUID[:], a.filter.Search.Low[:]) >= 0 && bytes.Compare(consumerPlace.UUID[:], a.filter.Search.High[:]) <= 0
 		return consumerPlace, err == nil && inRange && a.position(consumerPlace) == position
 	}
-	consumerPlace.ID, err = strconv.ParseInt(position, 10, 64)
+	id := position
+	if at, rest, ok := strings.Cut(position, "."); ok && a.page.ByExpiry {
+		var expiry int64
+		if expiry, err = strconv.ParseInt(at, 10, 64); err != nil || expiry < 0 || expiry > maxExpiry {
+			return nil, false
+		}
+		consumerPlace.ExpiresAt, id = time.UnixMicro(expiry), rest
+	}
+	consumerPlace.ID, err = strconv.ParseInt(id, 10, 64)
 	return consumerPlace, err == nil && consumerPlace.ID > 0 && a.position(consumerPlace) == position
 }
 
 // The examples of the documents.
 var (
-	exampleConsumer = consumerOf(&store.ConsumerRecord{
+	exampleConsumer = &store.ConsumerRecord{
 		UUID: uuid.MustParse(exampleInstance), ProjectID: exampleProject, UserID: exampleUser, Type: &instanceType, Generation: 1,
 		CreatedAt: exampleMoment, UpdatedAt: exampleMoment, Resources: exampleWanted, ProviderCount: 1,
 		Allocations: []store.ConsumerAllocation{
 			{Provider: exampleHostID, Root: exampleHostID, ProviderName: hostRow.Name, ProviderGeneration: 4, Class: "VCPU", Used: 2, CreatedAt: exampleMoment},
 			{Provider: exampleHostID, Root: exampleHostID, ProviderName: hostRow.Name, ProviderGeneration: 4, Class: "MEMORY_MB", Used: 2048, CreatedAt: exampleMoment},
 		},
-	})
-	exampleConsumers = Consumers{
-		Consumers: []selected[Consumer]{of(&selection{}, exampleConsumer)},
-		Links:     []Link{{Rel: "next", Href: "/consumers?marker=" + consumerList.marker(byCreation, "3")}},
+		Lease: &store.Lease{Seconds: new(int32(60)), ExpiresAt: exampleMoment.Add(time.Minute)},
 	}
 	exampleMoment = time.Date(2026, time.November, 22, 14, 11, 0, 123456000, time.UTC)
 )
+
+func exampleConsumers(ctx context.Context) any {
+	return Consumers{
+		Consumers: []selected[Consumer]{of(&selection{}, consumerOf(ctx, exampleConsumer))},
+		Links:     []Link{{Rel: "next", Href: "/consumers?marker=" + consumerList.marker(byCreation, "3")}},
+	}
+}
 
 // AllocationsOnNamedProvider is what a consumer has on one provider.
 type AllocationsOnNamedProvider struct {

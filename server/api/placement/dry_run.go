@@ -2,6 +2,7 @@ package placement
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/berthd/berth/server/api/route"
 	"github.com/berthd/berth/server/data/store"
+	"github.com/berthd/berth/server/wire/microversion"
 )
 
 // DryRun is the response to a dry run.
@@ -73,6 +75,7 @@ type ConsumerPart struct {
 	UserID      *string                    `json:"user_id,omitempty" doc:"The consumer's user."`
 	Type        *string                    `json:"consumer_type,omitempty" doc:"The consumer type; unknown for a consumer without one." example:"INSTANCE"`
 	Allocations map[string]AllocationsPart `json:"allocations,omitzero" doc:"Allocations by provider UUID that differ."`
+	Lease       shownLease                 `json:"lease,omitempty" since:"berth 6" doc:"The lease, if it differs; null: none."`
 }
 
 // AllocationsPart are the allocations of a consumer on one provider, or those that differ from another state.
@@ -128,9 +131,12 @@ func dryRuns() *route.DryRuns {
 }
 
 // dryRunAnswer returns the response to a dry run of an operation.
-func dryRunAnswer(op *route.Operation, result route.DryRunResult) any {
+func dryRunAnswer(ctx context.Context, op *route.Operation, result route.DryRunResult) any {
 	dryRun := DryRun{
 		DryRun: true, Would: result.Status, Body: rawObject{result.Body}, Changes: stateChange(result.Before, result.After),
+	}
+	if microversion.From(ctx) >= berth16 {
+		dryRun.Changes.addLeases(result.Before.Consumers, result.After.Consumers)
 	}
 	if op.Inverse != nil && result.Status < http.StatusMultipleChoices && !dryRun.Changes.isEmpty() {
 		body, reason := op.Inverse(result.Before, result.After)
@@ -186,6 +192,34 @@ func stateChange(before, after store.State) StateChange {
 		}
 	}
 	return change
+}
+
+// addLeases adds the leases that differ, and those of consumers that only one state has.
+func (c *StateChange) addLeases(before, after map[uuid.UUID]store.ConsumerState) {
+	for id := range either(before, after) {
+		was, existed := before[id]
+		is, exists := after[id]
+		if existed && exists && was.Lease.Equal(is.Lease) {
+			continue
+		}
+		change := c.Consumers[id.String()]
+		if existed {
+			change.Before.value = withLease(change.Before.value, was.Lease)
+		}
+		if exists {
+			change.After.value = withLease(change.After.value, is.Lease)
+		}
+		c.Consumers[id.String()] = change
+	}
+}
+
+// withLease returns a part of a consumer, nil for nothing, with its lease.
+func withLease(part *ConsumerPart, lease *store.Lease) *ConsumerPart {
+	if part == nil {
+		part = &ConsumerPart{}
+	}
+	part.Lease = leaseState(lease)
+	return part
 }
 
 // isEmpty reports whether nothing changes.

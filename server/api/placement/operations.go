@@ -39,6 +39,8 @@ type Options struct {
 	Candidates                        CandidateOptions
 	// Explanations records queries without candidates; nil: nothing is recorded.
 	Explanations *explainlog.Log
+	// LeaseMin is the shortest lease that a request may ask for; 0: a second.
+	LeaseMin time.Duration
 }
 
 type operations struct {
@@ -52,6 +54,7 @@ type operations struct {
 	explanations      *explainlog.Log
 	fits              runningFits
 	capacities        *sharedResponses
+	leaseMin          time.Duration
 }
 
 // Operations returns the operations of the API, which are the rows of the route table. The order of methods on a path
@@ -60,7 +63,7 @@ func Operations(options Options) []*route.Operation {
 	o := &operations{
 		store: options.Store, search: options.Search, explainer: explain.New(options.Search), candidates: options.Candidates,
 		incompleteProject: options.IncompleteProject, incompleteUser: options.IncompleteUser, explanations: options.Explanations,
-		capacities: newSharedAnswers(),
+		capacities: newSharedAnswers(), leaseMin: options.LeaseMin,
 	}
 	if o.claims = options.Claims; o.claims == nil {
 		o.claims = claims.New(options.Store, options.Search)
@@ -73,7 +76,7 @@ func Operations(options Options) []*route.Operation {
 		rootOperations(), o.resourceClassOperations(), o.providerOperations(), o.inventoryOperations(),
 		o.usageOperations(), o.aggregateOperations(), o.providerAggregateOperations(), o.providerTraitOperations(),
 		o.traitOperations(), o.allocationOperations(), o.candidateOperations(), o.reshaperOperations(), o.treeOperations(),
-		o.consumerOperations(), o.capacityOperations(), o.capacityFitOperations(), o.explanationOperations(),
+		o.consumerOperations(), o.leaseOperations(), o.capacityOperations(), o.capacityFitOperations(), o.explanationOperations(),
 	} {
 		all = append(all, resource...)
 	}

@@ -88,6 +88,9 @@ func reshape[C claimRequest](ctx context.Context, o *operations, body ReshapeReq
 		return nil, err
 	}
 	claims, sent, err := claimsOf(body.Allocations.Ordered)
+	if err == nil {
+		err = o.checkLeases(claims)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +98,7 @@ func reshape[C claimRequest](ctx context.Context, o *operations, body ReshapeReq
 	recordShapes(ctx, shapes, err)
 	recordClaims(ctx, claims, true, err)
 	return nil, o.claimError(ctx, explain.Claim{Claims: claims, Shapes: shapes}, err,
-		claimFaults(sent, textReshape).With(reshapeFaults(shaped)))
+		claimFaults(sent, textReshape).With(reshapeFaults(shaped)).With(leaseFaults))
 }
 
 func shapesOf(inventories keyedNonEmpty[InventoriesReplace]) ([]store.ReshapedProvider, receivedUUIDs, error) {
@@ -279,6 +282,9 @@ func (p *ReshapePatch) consumers() ([]store.PatchedConsumer, receivedUUIDs, erro
 		if entry.Value.value == nil {
 			result = append(result, store.PatchedConsumer{AllocationPatch: store.AllocationPatch{Consumer: id}, Removed: true})
 			continue
+		}
+		if entry.Value.value.isEmpty() {
+			return nil, nil, patchWithoutChange.Of()
 		}
 		given := entry.Value.value.Generation
 		patch, spelled, err := entry.Value.value.toStore(id, generationOf(given.value))

@@ -67,6 +67,7 @@ type TreeConsumer struct {
 	SharingOnly    ignored `json:"sharing_only,omitempty" doc:"Ignored."`
 	NodeAllocation ignored `json:"node_allocation,omitempty" doc:"Ignored."`
 	Mappings       ignored `json:"mappings,omitempty" doc:"Ignored; accepted because allocation candidates contain it."`
+	Lease          ignored `json:"lease,omitempty" since:"berth 6" doc:"Ignored."`
 }
 
 // claim implements claimRequest.

@@ -49,6 +49,7 @@ type TreeShownConsumer struct {
 	Generation     int64                                        `json:"consumer_generation" doc:"The consumer's generation." example:"1"`
 	SharingOnly    bool                                         `json:"sharing_only,omitempty" doc:"True if the consumer uses only sharing providers, and none of the tree; otherwise omitted."`
 	NodeAllocation *NodeAllocationName                          `json:"node_allocation,omitempty" nullable:"false" doc:"The allocation of the Bare Metal API that the consumer belongs to; otherwise omitted."`
+	Lease          shownLease                                   `json:"lease,omitempty" since:"berth 6" doc:"How long the consumer keeps what it has; null: until it is deleted."`
 }
 
 // maxTreeConsumers is the maximum number of consumers in a response.
@@ -82,11 +83,11 @@ func (o *operations) treeShowOperation() *route.Operation {
 			"rule of the request that returns it for one provider or consumer.",
 		Fails: []route.Failure{invalidQuery, queryRepeated, unknownInclude, providerNotFound, tooManyConsumers},
 		Variants: []route.Variant{route.From(berth14, o.treeShow, route.QueryOf(treeShowParams),
-			route.Returns[TreeShown](), route.Example(showing(exampleTreeShown())))},
+			route.Returns[TreeShown](), route.Example(exampleTreeShown))},
 	}
 }
 
-func exampleTreeShown() TreeShown {
+func exampleTreeShown(ctx context.Context) any {
 	parts := partsOf(defaultTreeParts)
 	host := store.ShownProvider{Provider: hostRow, Inventories: inventoryRows, Traits: []string{exampleTrait}}
 	consumer := store.ConsumerRecord{ProjectID: exampleProject, UserID: exampleUser, Type: &instanceType, Generation: 1}
@@ -99,7 +100,7 @@ func exampleTreeShown() TreeShown {
 	return TreeShown{
 		Root:      exampleHostID,
 		Providers: []TreeShownProvider{parts.provider(&host), parts.provider(&store.ShownProvider{Provider: nodeRow})},
-		Consumers: jsonbody.Ordered[TreeShownConsumer]{{Key: exampleInstance, Value: treeShownConsumer(&consumer)}},
+		Consumers: jsonbody.Ordered[TreeShownConsumer]{{Key: exampleInstance, Value: treeShownConsumer(ctx, &consumer)}},
 	}
 }
 
@@ -141,7 +142,7 @@ func (o *operations) treeShow(ctx context.Context, in *providerPath) (*streamedR
 	}
 	result := &streamedResponse{Body: func(to huma.Context) {
 		to.SetHeader("Content-Type", "application/json")
-		if err := parts.write(to.BodyWriter(), &tree); err != nil {
+		if err := parts.write(ctx, to.BodyWriter(), &tree); err != nil {
 			route.Fail(to, err)
 		}
 	}}
@@ -150,7 +151,7 @@ func (o *operations) treeShow(ctx context.Context, in *providerPath) (*streamedR
 }
 
 // write encodes a TreeShown one provider and one consumer at a time, so that its JSON is never in memory as a whole.
-func (p treePartSet) write(w io.Writer, tree *store.ShownTree) error {
+func (p treePartSet) write(ctx context.Context, w io.Writer, tree *store.ShownTree) error {
 	if err := writeJSON(w, `{"root_provider_uuid": `, tree.Providers[0].Root); err != nil {
 		return err
 	}
@@ -174,7 +175,7 @@ func (p treePartSet) write(w io.Writer, tree *store.ShownTree) error {
 		if err := writeJSON(w, separator(i), consumer.UUID); err != nil {
 			return err
 		}
-		if err := writeJSON(w, ": ", treeShownConsumer(consumer)); err != nil {
+		if err := writeJSON(w, ": ", treeShownConsumer(ctx, consumer)); err != nil {
 			return err
 		}
 	}
@@ -243,9 +244,10 @@ func (p treePartSet) provider(from *store.ShownProvider) TreeShownProvider {
 	return result
 }
 
-func treeShownConsumer(from *store.ConsumerRecord) TreeShownConsumer {
+func treeShownConsumer(ctx context.Context, from *store.ConsumerRecord) TreeShownConsumer {
 	return TreeShownConsumer{
 		Allocations: allocationsByProvider(from), ProjectID: from.ProjectID, UserID: from.UserID, Type: typeName(from.Type),
 		Generation: from.Generation, SharingOnly: from.SharingOnly, NodeAllocation: nodeAllocationOf(from),
+		Lease: leaseOf(ctx, from.Lease),
 	}
 }

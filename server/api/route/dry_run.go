@@ -23,7 +23,7 @@ type DryRuns struct {
 	// Since is the first version that has them.
 	Since microversion.Version
 	// Answer returns the body of the response to a dry run.
-	Answer func(op *Operation, result DryRunResult) any
+	Answer func(ctx context.Context, op *Operation, result DryRunResult) any
 	// Body is the type of that body, and Example one of a write without a response body, for the documents.
 	Body    reflect.Type
 	Example any
@@ -114,7 +114,7 @@ func (t *Table) rehearse(op *Operation, found *registered, w http.ResponseWriter
 	request.From(ctx).Would = result.Status
 	w.Header().Set("Content-Type", jsonType)
 	w.WriteHeader(http.StatusOK)
-	return encodeJSON(w, t.api.DryRuns.Answer(op, result))
+	return encodeJSON(w, t.api.DryRuns.Answer(ctx, op, result))
 }
 
 func encodeJSON(to interface{ Write([]byte) (int, error) }, value any) error {

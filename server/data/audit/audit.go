@@ -70,6 +70,7 @@ var checks = []Check{
 	{Name: "missing_owners", Title: "projects, users and types of consumers",
 		ManualAction: "the project and user of the consumer are stored nowhere else; the next claim for it sets them"},
 	{Name: "idle_consumers", Title: "consumers without allocations", RepairAction: "delete the consumer"},
+	{Name: "wrong_leases", Title: "leases of consumers", RepairAction: "delete leases without consumers, and set leased of the others"},
 	{Name: "consumer_generations", Title: "generations of consumers", RepairAction: "set the generation to 1"},
 	{Name: "node_instances", Title: "instances of nodes",
 		ManualAction: "only the user of the node knows whether its instance or its node allocation is right; remove one of them through the API"},

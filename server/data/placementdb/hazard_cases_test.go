@@ -183,7 +183,7 @@ var hazards = map[string]hazard{
 		`UPDATE allocations SET used = 0 WHERE id = 5`,
 		[]string{
 			`- allocations{consumer_id: 2, provider_id: 2, class_id: 10000, id: 5, used: 2, created_at: set}`,
-			`- consumers{id: 2, uuid: c0000000-0000-4000-8000-000000000002, generation: 4, project_id: 1, user_id: 1, consumer_type_id: null, created_at: set, updated_at: null}`,
+			`- consumers{id: 2, uuid: c0000000-0000-4000-8000-000000000002, generation: 4, project_id: 1, user_id: 1, consumer_type_id: null, created_at: set, updated_at: null, leased: false}`,
 			`+ import_anomalies{id: 1, kind: allocation-empty, source_row: "{\"id\": 5, \"used\": 0, \"class\": \"CUSTOM_SEAT\", \"provider\": \"00000000-0000-4000-8000-000000000002\", \"created_at\": \"2020-01-04T00:00:00+00:00\", \"updated_at\": null, \"consumer_id\": \"c0000000-0000-4000-8000-000000000002\", \"resource_class_id\": 10000, \"resource_provider_id\": 2}"}`,
 			`+ import_anomalies{id: 2, kind: consumer-idle, source_row: "{\"id\": 2, \"user\": \"ada\", \"uuid\": \"c0000000-0000-4000-8000-000000000002\", \"project\": \"lab\", \"user_id\": 1, \"created_at\": \"2020-01-04T00:00:00+00:00\", \"generation\": 4, \"project_id\": 1, \"updated_at\": null, \"consumer_type\": null}"}`,
 			`~ inventories{provider_id: 2, class_id: 10000} used: 2 -> 0`,
@@ -199,7 +199,7 @@ var hazards = map[string]hazard{
 		`DELETE FROM resource_classes WHERE id = 10000`,
 		[]string{
 			`- allocations{consumer_id: 2, provider_id: 2, class_id: 10000, id: 5, used: 2, created_at: set}`,
-			`- consumers{id: 2, uuid: c0000000-0000-4000-8000-000000000002, generation: 4, project_id: 1, user_id: 1, consumer_type_id: null, created_at: set, updated_at: null}`,
+			`- consumers{id: 2, uuid: c0000000-0000-4000-8000-000000000002, generation: 4, project_id: 1, user_id: 1, consumer_type_id: null, created_at: set, updated_at: null, leased: false}`,
 			`+ import_anomalies{id: 1, kind: inventory-orphan, source_row: "{\"id\": 3, \"class\": null, \"total\": 4, \"max_unit\": 4, \"min_unit\": 1, \"provider\": \"00000000-0000-4000-8000-000000000002\", \"reserved\": 0, \"step_size\": 2, \"created_at\": \"2020-01-03T00:00:00+00:00\", \"updated_at\": null, \"allocation_ratio\": \"1\", \"resource_class_id\": 10000, \"resource_provider_id\": 2}"}`,
 			`+ import_anomalies{id: 2, kind: allocation-orphan, source_row: "{\"id\": 5, \"used\": 2, \"class\": null, \"provider\": \"00000000-0000-4000-8000-000000000002\", \"created_at\": \"2020-01-04T00:00:00+00:00\", \"updated_at\": null, \"consumer_id\": \"c0000000-0000-4000-8000-000000000002\", \"resource_class_id\": 10000, \"resource_provider_id\": 2}"}`,
 			`+ import_anomalies{id: 3, kind: consumer-idle, source_row: "{\"id\": 2, \"user\": \"ada\", \"uuid\": \"c0000000-0000-4000-8000-000000000002\", \"project\": \"lab\", \"user_id\": 1, \"created_at\": \"2020-01-04T00:00:00+00:00\", \"generation\": 4, \"project_id\": 1, \"updated_at\": null, \"consumer_type\": null}"}`,

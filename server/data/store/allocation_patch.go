@@ -18,6 +18,8 @@ type AllocationPatch struct {
 	// Allocations have the new amounts. The amount 0 removes an allocation, and with an empty class all allocations on
 	// the provider.
 	Allocations []Allocation
+	// Lease is what the patch gives the consumer; nil: it keeps what it has.
+	Lease *LeaseTerms
 }
 
 // AllocationPatch changes some allocations of a consumer and returns all of them afterwards; none: the consumer is
@@ -27,6 +29,9 @@ func (s *Store) AllocationPatch(ctx context.Context, patch AllocationPatch) (aft
 		Consumer: patch.Consumer, Given: patch.Generation, Project: patch.ProjectID, Owner: patch.UserID, Type: patch.Type,
 		Providers: []uuid.UUID{}, Classes: []string{}, Amounts: []int64{},
 	}
+	if patch.Lease != nil {
+		params.ChangedLease = encode(patch.Lease)
+	}
 	for _, allocation := range patch.Allocations {
 		params.Providers = append(params.Providers, allocation.Provider)
 		params.Classes = append(params.Classes, allocation.Class)
@@ -35,6 +40,9 @@ func (s *Store) AllocationPatch(ctx context.Context, patch AllocationPatch) (aft
 	err = s.write(ctx, writeTargets{providers: params.Providers, consumers: []uuid.UUID{patch.Consumer}, brief: true}, func(to db.DBTX) error {
 		rows, err := s.queries.AllocationPatch(ctx, to, params)
 		after = ConsumerAllocations{}
+		if len(rows) > 0 && err == nil {
+			after.Lease, err = leaseOf(rows[0].Lease)
+		}
 		for _, row := range rows {
 			after.ProjectID, after.UserID, after.Generation = row.ProjectID, row.UserID, row.ConsumerGeneration
 			if row.ConsumerType != "" {

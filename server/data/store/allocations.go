@@ -22,6 +22,8 @@ type Claim struct {
 	// compares it only from microversion 1.28 on.
 	Generation  *int64
 	Allocations []Allocation
+	// Lease is what the request gives the consumer; nil: a new consumer gets none, and others keep theirs.
+	Lease *LeaseTerms
 }
 
 // Allocation is an amount of a resource class on a provider.
@@ -45,7 +47,9 @@ type ConsumerAllocations struct {
 	Generation int64
 	// Type is nil for a consumer without one.
 	Type *string
-	Rows []AllocationRow
+	// Lease is nil for a consumer without one.
+	Lease *Lease
+	Rows  []AllocationRow
 }
 
 // AllocationRow is one allocation in a list.
@@ -63,6 +67,9 @@ func (s *Store) AllocationList(ctx context.Context, consumer uuid.UUID) (Consume
 		return s.queries.AllocationList(ctx, from, consumer)
 	})
 	var found ConsumerAllocations
+	if len(rows) > 0 && err == nil {
+		found.Lease, err = leaseOf(rows[0].Lease)
+	}
 	for _, row := range rows {
 		found.ProjectID, found.UserID = row.ProjectID, row.UserID
 		found.Generation, found.Type = row.ConsumerGeneration, row.ConsumerType
@@ -101,6 +108,7 @@ func (s *Store) ProviderAllocationList(ctx context.Context, provider uuid.UUID) 
 // AllocationReplace replaces the allocations of all these consumers, or of none.
 func (s *Store) AllocationReplace(ctx context.Context, claims []Claim, checkGenerations bool) error {
 	params := flatten(claims, checkGenerations)
+	params.Leases = leasesOf(claims, false)
 	return s.write(ctx, writeTargets{providers: params.Providers, consumers: params.Consumers, brief: true}, func(to db.DBTX) error { return s.queries.AllocationReplace(ctx, to, params) })
 }
 
@@ -124,8 +132,8 @@ func (s *Store) Reshape(ctx context.Context, shapes []ReshapedProvider, claims [
 		}
 	}
 	params := db.ReshapeParams{
-		Inventories: encode(shapes),
-		Consumers:   flat.Consumers, Projects: flat.Projects, Users: flat.Users, Types: flat.Types,
+		Inventories: encode(shapes), Leases: leasesOf(claims, false),
+		Consumers: flat.Consumers, Projects: flat.Projects, Users: flat.Users, Types: flat.Types,
 		CheckGenerations: flat.CheckGenerations, Generations: flat.Generations, Unseen: flat.Unseen,
 		Owners: flat.Owners, Providers: flat.Providers, Classes: flat.Classes, Amounts: flat.Amounts,
 	}

@@ -46,7 +46,9 @@ type Claimed struct {
 
 // claimResult is the result of the queries of claims.
 type claimResult struct {
-	Rows    []claimRow      `json:"rows"`
+	Rows []claimRow `json:"rows"`
+	// Leases are those of the consumers, if there can be any.
+	Leases  []*Lease        `json:"leases"`
 	Context json.RawMessage `json:"context"`
 }
 
@@ -93,7 +95,8 @@ func (s *Store) ClaimCreate(ctx context.Context, consumer Claim, heir *Claim, fo
 	who := consumersOf(consumer, heir)
 	params := db.ClaimCreateParams{
 		Consumers: who.Consumers, Projects: who.Projects, Users: who.Users, Types: who.Types, Generation: consumer.Generation,
-		Ends: []int32{}, Providers: []int64{}, Classes: []int32{}, Amounts: []int64{},
+		Leases: who.Leases,
+		Ends:   []int32{}, Providers: []int64{}, Classes: []int32{}, Amounts: []int64{},
 		GuardEnds: []int32{}, Guards: []int64{}, Revisions: []int64{}, LinkEnds: []int32{}, Anchors: []int64{}, Shared: []int64{},
 	}
 	for i := range found {
@@ -169,7 +172,8 @@ func (s *Store) ClaimCreateNamed(ctx context.Context, consumer Claim, heir *Clai
 	who := consumersOf(consumer, heir)
 	params := db.ClaimCreateNamedParams{
 		Consumers: who.Consumers, Projects: who.Projects, Users: who.Users, Types: who.Types, Generation: consumer.Generation,
-		Ends: []int32{}, Providers: []uuid.UUID{}, Classes: []string{}, Amounts: []int64{},
+		Leases: who.Leases,
+		Ends:   []int32{}, Providers: []uuid.UUID{}, Classes: []string{}, Amounts: []int64{},
 	}
 	for _, candidate := range listed {
 		for _, allocation := range candidate {
@@ -190,6 +194,7 @@ func (s *Store) ClaimCreateMany(ctx context.Context, consumers []Claim, placemen
 	who := flatten(consumers, true)
 	params := db.ClaimCreateManyParams{
 		Consumers: who.Consumers, Projects: who.Projects, Users: who.Users, Types: who.Types,
+		Leases: leasesOf(consumers, true),
 		Owners: []int32{}, Providers: []int64{}, Classes: []int32{}, Amounts: []int64{},
 		Guards: []int64{}, Revisions: []int64{}, Anchors: []int64{}, Shared: []int64{},
 	}
@@ -221,7 +226,9 @@ func consumersOf(consumer Claim, heir *Claim) db.AllocationReplaceParams {
 	for i := range all {
 		all[i].Allocations = nil
 	}
-	return flatten(all, true)
+	who := flatten(all, true)
+	who.Leases = leasesOf(all, true)
+	return who
 }
 
 // claimedOf converts the rows of a claim. There is at least one for each consumer.
@@ -234,6 +241,9 @@ func claimedOf(result *claimResult, who db.AllocationReplaceParams) Claimed {
 	}
 	for i := range claimed.Consumers {
 		claimed.Consumers[i] = ConsumerAllocations{ProjectID: who.Projects[i], UserID: who.Users[i], Type: &who.Types[i]}
+		if result.Leases != nil {
+			claimed.Consumers[i].Lease = result.Leases[i]
+		}
 	}
 	for _, row := range result.Rows {
 		of := &claimed.Consumers[row.Place-1]

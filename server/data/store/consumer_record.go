@@ -24,6 +24,8 @@ type ConsumerRecord struct {
 	Allocations []ConsumerAllocation
 	// NodeAllocation is the allocation of the Bare Metal API that made the consumer; nil: none did.
 	NodeAllocation *NodeAllocationName
+	// Lease is nil for a consumer without one.
+	Lease *Lease
 	// SharingOnly: it has something of providers that a tree reaches, and nothing but shares.
 	SharingOnly bool
 }

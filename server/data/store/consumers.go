@@ -30,6 +30,10 @@ type ConsumerFilter struct {
 	Trait     *string
 	// CreatedBefore and UpdatedBefore are exclusive, the others inclusive.
 	CreatedBefore, CreatedAfter, UpdatedBefore, UpdatedAfter *time.Time
+	// Leased selects consumers with or without a lease; nil: all.
+	Leased *bool
+	// ExpiresBefore and UntilBefore select leases; both are exclusive.
+	ExpiresBefore, UntilBefore *time.Time
 	// Search is the range of UUIDs that begin with a text; nil: all.
 	Search *UUIDRange
 }
@@ -43,22 +47,27 @@ type ConsumerPage struct {
 	Limit int
 	// Descending lists the newest first. A filter with Search lists in the order of UUIDs instead.
 	Descending bool
+	// ByExpiry lists those that expire first. The filter selects leased ones, and has no Search.
+	ByExpiry bool
 	// From is the place at which the page begins; nil: the beginning.
 	From *ConsumerPlace
 	// WithAllocations adds the allocations.
 	WithAllocations bool
 }
 
-// ConsumerPlace is a place in a list of consumers. ID counts in the order of creation, UUID in that of UUIDs.
+// ConsumerPlace is a place in a list of consumers. ID counts in the order of creation, UUID in that of UUIDs, ExpiresAt and
+// ID in that of expiry.
 type ConsumerPlace struct {
-	ID   int64
-	UUID uuid.UUID
+	ID        int64
+	UUID      uuid.UUID
+	ExpiresAt time.Time
 }
 
 // onlySearch reports whether no filter but Search is set.
 func (f *ConsumerFilter) onlySearch() bool {
 	return f.UUIDs == nil && f.ProjectID == nil && f.UserID == nil && f.Type == nil && f.Providers == nil && f.InTree == nil &&
-		f.Classes == nil && f.Trait == nil && f.CreatedBefore == nil && f.CreatedAfter == nil && f.UpdatedBefore == nil && f.UpdatedAfter == nil
+		f.Classes == nil && f.Trait == nil && f.CreatedBefore == nil && f.CreatedAfter == nil && f.UpdatedBefore == nil && f.UpdatedAfter == nil &&
+		f.Leased == nil && f.ExpiresBefore == nil && f.UntilBefore == nil
 }
 
 // params returns the parameters of a page.
@@ -68,13 +77,20 @@ func (f *ConsumerFilter) params(page *ConsumerPage) db.ConsumerListParams {
 		Uuids: f.UUIDs, Project: f.ProjectID, Owner: f.UserID, Type: f.Type,
 		Providers: f.Providers, Tree: f.InTree, Classes: f.Classes, Trait: f.Trait,
 		CreatedBefore: f.CreatedBefore, CreatedAfter: f.CreatedAfter, UpdatedBefore: f.UpdatedBefore, UpdatedAfter: f.UpdatedAfter,
+		Leased: f.Leased, ExpiresBefore: f.ExpiresBefore, UntilBefore: f.UntilBefore,
 		MaxRows: int32(page.Limit) + 1, Bound: maxLookedAt + 1,
 	}
 	if f.onlySearch() {
 		params.Bound = int64(params.MaxRows) // every row passes
 	}
+	if page.ByExpiry {
+		params.FromExpiry = new(time.Unix(0, 0))
+	}
 	if page.From != nil {
 		params.FromRank = page.From.ID
+		if page.ByExpiry {
+			params.FromExpiry = &page.From.ExpiresAt
+		}
 		if page.Descending {
 			params.FromRank = -page.From.ID
 		}
@@ -101,10 +117,18 @@ func (s *Store) ConsumerList(ctx context.Context, filter *ConsumerFilter, page *
 	}
 	listed := make([]ConsumerRecord, 0, len(rows))
 	for i := range rows {
-		if row := &rows[i]; row.IsLast || i == page.Limit {
-			return listed, &ConsumerPlace{ID: row.ID, UUID: row.Uuid}, nil
+		record, err := consumerRecord(&rows[i])
+		if err != nil {
+			return nil, nil, err
 		}
-		listed = append(listed, consumerRecord(&rows[i]))
+		if row := &rows[i]; row.IsLast || i == page.Limit {
+			next := &ConsumerPlace{ID: row.ID, UUID: row.Uuid}
+			if page.ByExpiry && record.Lease != nil {
+				next.ExpiresAt = record.Lease.ExpiresAt
+			}
+			return listed, next, nil
+		}
+		listed = append(listed, record)
 	}
 	return listed, nil, nil
 }
@@ -118,6 +142,7 @@ func (s *Store) ConsumerCount(ctx context.Context, filter *ConsumerFilter, most 
 		Uuids: all.Uuids, Project: all.Project, Owner: all.Owner, Type: all.Type,
 		Providers: all.Providers, Tree: all.Tree, Classes: all.Classes, Trait: all.Trait,
 		CreatedBefore: all.CreatedBefore, CreatedAfter: all.CreatedAfter, UpdatedBefore: all.UpdatedBefore, UpdatedAfter: all.UpdatedAfter,
+		Leased: all.Leased, ExpiresBefore: all.ExpiresBefore, UntilBefore: all.UntilBefore,
 	}
 	found, err := postgres.QueryReplicaOrPrimary(ctx, s.pool, func(on db.DBTX) (db.ConsumerCountRow, error) {
 		return s.queries.ConsumerCount(ctx, on, params)
@@ -134,12 +159,12 @@ func (s *Store) ConsumerShow(ctx context.Context, id uuid.UUID) (*ConsumerRecord
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
-	found := consumerRecord(&rows[0])
-	return &found, nil
+	found, err := consumerRecord(&rows[0])
+	return &found, err
 }
 
 // consumerRecord translates a row.
-func consumerRecord(row *db.ConsumerListRow) ConsumerRecord {
+func consumerRecord(row *db.ConsumerListRow) (ConsumerRecord, error) {
 	record := ConsumerRecord{
 		UUID: row.Uuid, ProjectID: row.ProjectID, UserID: row.UserID, Type: one(row.Type), Generation: row.Generation,
 		CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt, ProviderCount: int(row.ProviderCount),
@@ -157,5 +182,7 @@ func consumerRecord(row *db.ConsumerListRow) ConsumerRecord {
 	if row.IsNodeAllocation {
 		record.NodeAllocation = &NodeAllocationName{Name: row.NodeAllocationName}
 	}
-	return record
+	var err error
+	record.Lease, err = leaseOf(row.Lease)
+	return record, err
 }

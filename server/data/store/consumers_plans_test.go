@@ -20,6 +20,10 @@ SELECT consumer.id, 1, 2, 1 FROM consumers AS consumer WHERE consumer.uuid >= 'd
 INSERT INTO users (external_id) VALUES ('rare user');
 UPDATE consumers SET user_id = (SELECT id FROM users WHERE external_id = 'rare user')
 WHERE uuid BETWEEN 'dd000000-0000-4000-8000-000000000001' AND 'dd000000-0000-4000-8000-00000000000a';
+UPDATE consumers SET leased = true WHERE uuid >= 'dd000000-0000-4000-8000-000000000000';
+INSERT INTO leases (consumer_id, seconds, expires_at, due)
+SELECT consumer.id, 60, '2040-01-01Z'::timestamptz + consumer.id * interval '1 minute', '2040-01-01Z'::timestamptz + consumer.id * interval '1 minute'
+FROM consumers AS consumer WHERE consumer.leased;
 UPDATE inventories SET used = 10500 WHERE provider_id = 1 AND class_id = 2;
 INSERT INTO traits (name) VALUES ('CUSTOM_EVERYWHERE');
 INSERT INTO provider_traits SELECT provider.id, (SELECT id FROM traits WHERE name = 'CUSTOM_EVERYWHERE') FROM resource_providers AS provider;
@@ -27,18 +31,18 @@ ANALYZE;`
 
 // leads are the indexes that a page of consumers can begin with. consumers_pkey is also the key of the consumers that a
 // page looks at.
-var leads = []string{"consumers_uuid_key", "allocations_provider_id_idx", "consumers_project_id_idx"}
+var leads = []string{"consumers_uuid_key", "allocations_provider_id_idx", "consumers_project_id_idx", "leases_due_idx"}
 
 // largeTables grow with the cloud.
 var largeTables = []string{
-	"resource_providers", "provider_generations", "inventories", "allocations", "consumers", "provider_traits", "provider_aggregates",
+	"resource_providers", "provider_generations", "inventories", "allocations", "consumers", "provider_traits", "provider_aggregates", "leases",
 }
 
 // consumerArguments returns the arguments of db.ConsumerList, in the order of db.ConsumerListParams.
 func consumerArguments(changes map[int]string) []string {
 	arguments := []string{
 		"true", "false", "-9223372036854775807", "NULL", "NULL", "5001",
-		"NULL", "NULL", "NULL", "NULL", "NULL", "NULL", "NULL", "NULL", "NULL", "NULL", "NULL", "NULL", "101",
+		"NULL", "NULL", "NULL", "NULL", "NULL", "NULL", "NULL", "NULL", "NULL", "NULL", "NULL", "NULL", "NULL", "NULL", "NULL", "NULL", "101",
 	}
 	for place, value := range changes {
 		arguments[place] = value
@@ -58,6 +62,7 @@ func TestUsage_ConsumerPages_UseIndexes(t *testing.T) {
 	const (
 		low, high, uuids, project, owner, kind = 3, 4, 6, 7, 8, 9
 		providers, tree, classes, trait        = 10, 11, 12, 13
+		leased, expiresBefore                  = 18, 19
 	)
 	for name, c := range map[string]struct {
 		arguments map[int]string
@@ -69,7 +74,7 @@ func TestUsage_ConsumerPages_UseIndexes(t *testing.T) {
 		"from a place":               {map[int]string{2: "5000"}, nil},
 		"search":                     {map[int]string{low: "'cc000000-0000-0000-0000-000000000000'", high: "'cc000000-0000-4000-8000-0000000000ff'"}, leads[:1]},
 		"uuid":                       {map[int]string{uuids: "ARRAY['" + dbtest.NumberedUUID("cc", 77).String() + "'::uuid]"}, leads[:1]},
-		"project":                    {map[int]string{project: "'project-7'"}, leads[2:]},
+		"project":                    {map[int]string{project: "'project-7'"}, leads[2:3]},
 		"user":                       {map[int]string{owner: "'user'"}, nil},
 		"type":                       {map[int]string{kind: "'unknown'"}, nil},
 		"class":                      {map[int]string{classes: "'{DISK_GB}'"}, nil},
@@ -77,13 +82,16 @@ func TestUsage_ConsumerPages_UseIndexes(t *testing.T) {
 		"tree":                       {map[int]string{tree: second}, leads[1:2]},
 		"trait":                      {map[int]string{trait: "'CUSTOM_T7'"}, leads[1:2]},
 		"trait and project":          {map[int]string{trait: "'CUSTOM_T7'", project: "'project-7'"}, leads[1:2]},
-		"user of a large project":    {map[int]string{project: "'crowd'", owner: "'rare user'"}, leads[2:]},
-		"large project":              {map[int]string{project: "'crowd'"}, leads[2:]},
+		"user of a large project":    {map[int]string{project: "'crowd'", owner: "'rare user'"}, leads[2:3]},
+		"large project":              {map[int]string{project: "'crowd'"}, leads[2:3]},
 		"large provider":             {map[int]string{providers: "ARRAY[" + first + "::uuid]"}, leads[1:2]},
 		"large tree":                 {map[int]string{tree: first}, leads[1:2]},
 		"frequent trait":             {map[int]string{trait: "'CUSTOM_EVERYWHERE'"}, nil},
 		"trait and no match":         {map[int]string{trait: "'CUSTOM_EVERYWHERE'", classes: "'{MEMORY_MB}'"}, nil},
-		"large provider and project": {map[int]string{providers: "ARRAY[" + first + "::uuid]", project: "'project-7'"}, leads[1:]},
+		"large provider and project": {map[int]string{providers: "ARRAY[" + first + "::uuid]", project: "'project-7'"}, leads[1:3]},
+		"many leased":                {map[int]string{leased: "true"}, leads[3:]},
+		"leases that end soon":       {map[int]string{expiresBefore: "'2040-01-01 02:00Z'"}, leads[3:]},
+		"without a lease":            {map[int]string{leased: "false"}, nil},
 		"an unknown project":         {map[int]string{project: "'none'"}, nil},
 	} {
 		for _, mode := range []string{"force_generic_plan", "force_custom_plan"} {

@@ -46,6 +46,11 @@ FROM consumers AS consumer, generate_series(1, 3) AS n,
     LATERAL (SELECT 1 + (random() * 11)::int AS provider, (random() * 2)::int AS class, consumer.id + n) AS drawn;
 UPDATE inventories SET used = (SELECT coalesce(sum(used), 0) FROM allocations WHERE allocations.provider_id = inventories.provider_id
     AND allocations.class_id = inventories.class_id);
+UPDATE consumers SET leased = true WHERE random() < 0.5;
+INSERT INTO leases (consumer_id, seconds, until, expires_at, due)
+SELECT consumer.id, 60, CASE WHEN random() < 0.5 THEN drawn.at END, drawn.at, drawn.at - (random() * 3)::int * interval '1 hour'
+FROM consumers AS consumer, LATERAL (SELECT '2040-01-01Z'::timestamptz + ((random() * 20)::int + 0 * consumer.id) * interval '1 hour' AS at) AS drawn
+WHERE consumer.leased;
 ANALYZE;`
 
 // listedConsumer is a consumer as plain queries read it.
@@ -76,6 +81,9 @@ func (m *listedConsumer) passes(f *store.ConsumerFilter) bool {
 		(f.CreatedAfter == nil || !r.CreatedAt.Before(*f.CreatedAfter)) &&
 		(f.UpdatedBefore == nil || r.UpdatedAt.Before(*f.UpdatedBefore)) &&
 		(f.UpdatedAfter == nil || !r.UpdatedAt.Before(*f.UpdatedAfter)) &&
+		(f.Leased == nil || *f.Leased == (r.Lease != nil)) &&
+		(f.ExpiresBefore == nil || r.Lease != nil && r.Lease.ExpiresAt.Before(*f.ExpiresBefore)) &&
+		(f.UntilBefore == nil || r.Lease != nil && r.Lease.Until != nil && r.Lease.Until.Before(*f.UntilBefore)) &&
 		(f.Search == nil || bytes.Compare(r.UUID[:], f.Search.Low[:]) >= 0 && bytes.Compare(r.UUID[:], f.Search.High[:]) <= 0) &&
 		(f.Providers == nil && f.InTree == nil && f.Classes == nil && f.Trait == nil ||
 			slices.ContainsFunc(m.allocations, func(a listedAllocation) bool { return a.passes(f) }))
@@ -97,11 +105,12 @@ func readModel(t *testing.T, pool *pgxpool.Pool) []listedConsumer {
 	t.Helper()
 	rows, err := pool.Query(t.Context(), `
 		SELECT consumer.id, consumer.uuid, project.external_id, owner.external_id, type.name, consumer.created_at,
-			coalesce(consumer.updated_at, consumer.created_at), provider.uuid, root.uuid, class.name,
+			coalesce(consumer.updated_at, consumer.created_at), provider.uuid, root.uuid, class.name, lease.expires_at, lease.until,
 			ARRAY(SELECT trait.name FROM traits AS trait JOIN provider_traits AS had ON had.trait_id = trait.id WHERE had.provider_id = provider.id)
 		FROM consumers AS consumer
 		JOIN projects AS project ON project.id = project_id JOIN users AS owner ON owner.id = user_id
 		LEFT JOIN consumer_types AS type ON type.id = consumer_type_id
+		LEFT JOIN leases AS lease ON lease.consumer_id = consumer.id
 		JOIN allocations AS allocation ON allocation.consumer_id = consumer.id
 		JOIN resource_providers AS provider ON provider.id = allocation.provider_id
 		JOIN resource_providers AS root ON root.id = provider.root_id
@@ -113,15 +122,19 @@ func readModel(t *testing.T, pool *pgxpool.Pool) []listedConsumer {
 	var all []listedConsumer
 	var one listedConsumer
 	var held listedAllocation
+	var expiresAt, until *time.Time
 	_, err = pgx.ForEachRow(rows, []any{&one.id, &one.record.UUID, &one.record.ProjectID, &one.record.UserID, &one.record.Type,
-		&one.record.CreatedAt, &one.record.UpdatedAt, &held.provider, &held.root, &held.class, &held.traits}, func() error {
+		&one.record.CreatedAt, &one.record.UpdatedAt, &held.provider, &held.root, &held.class, &expiresAt, &until, &held.traits}, func() error {
+		one.record.Lease = nil
+		if expiresAt != nil {
+			one.record.Lease = &store.Lease{ExpiresAt: *expiresAt, Until: until}
+		}
 		if len(all) == 0 || all[len(all)-1].id != one.id {
 			all = append(all, one)
 		}
 		last := &all[len(all)-1]
 		last.allocations = append(last.allocations, held)
-		held.traits = nil
-		one.record.Type = nil
+		held.traits, one.record.Type, expiresAt, until = nil, nil, nil, nil
 		return nil
 	})
 	if err != nil {
@@ -163,6 +176,14 @@ func drawFilter(t *rapid.T, all []listedConsumer) *store.ConsumerFilter {
 			*at = new(rapid.SampledFrom(all).Draw(t, "consumer").record.UpdatedAt)
 		}
 	}
+	if leased := one("leased", "true", "false"); leased != nil {
+		f.Leased = new(*leased == "true")
+	}
+	for _, at := range []**time.Time{&f.ExpiresBefore, &f.UntilBefore} {
+		if rapid.IntRange(0, 7).Draw(t, "end of leases") == 0 {
+			*at = new(time.Date(2040, 1, 1, rapid.IntRange(0, 21).Draw(t, "hour"), 0, 0, 0, time.UTC))
+		}
+	}
 	if one("search", "") != nil {
 		f.Search = &store.UUIDRange{Low: uuid.UUID{byte(rapid.IntRange(0, 200).Draw(t, "low"))}, High: uuid.UUID{byte(rapid.IntRange(0, 255).Draw(t, "high")), 255}}
 	}
@@ -181,6 +202,9 @@ func TestUsage_ConsumerFilters_EqualModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		filter := drawFilter(t, all)
 		page := store.ConsumerPage{Limit: rapid.IntRange(1, 90).Draw(t, "limit"), Descending: rapid.Bool().Draw(t, "descending")}
+		if filter.Search == nil && rapid.IntRange(0, 2).Draw(t, "by expiry") == 0 {
+			filter.Leased, page.Descending, page.ByExpiry = new(true), false, true
+		}
 		var want []uuid.UUID
 		for i := range all {
 			if all[i].passes(filter) {
@@ -192,6 +216,8 @@ func TestUsage_ConsumerFilters_EqualModel(t *testing.T) {
 			slices.SortFunc(want, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
 		case page.Descending:
 			slices.Reverse(want)
+		case page.ByExpiry:
+			slices.SortStableFunc(want, func(a, b uuid.UUID) int { return expiry(all, a).Compare(expiry(all, b)) })
 		}
 		got, err := allPages(context.Background(), b.Store, filter, page, nil)
 		if err != nil || !slices.Equal(got, want) {
@@ -202,6 +228,12 @@ func TestUsage_ConsumerFilters_EqualModel(t *testing.T) {
 			t.Fatalf("count = %d, %t, %v, want %d", count, exact, err, len(want))
 		}
 	})
+}
+
+// expiry returns when a consumer expires.
+func expiry(all []listedConsumer, id uuid.UUID) time.Time {
+	found := slices.IndexFunc(all, func(one listedConsumer) bool { return one.record.UUID == id })
+	return all[found].record.Lease.ExpiresAt
 }
 
 // allPages follows the places of pages. It calls between after each page.

@@ -78,6 +78,8 @@ type ConsumerState struct {
 	Type *string
 	// Allocations are by provider and class.
 	Allocations map[uuid.UUID]map[string]int64
+	// Lease is nil for a consumer without one.
+	Lease *Lease
 }
 
 // writeTargets are the resources that a write names. A dry run returns their states.
@@ -213,10 +215,16 @@ func stateOf(shown *db.StateShowRow) (State, error) {
 	if err := json.Unmarshal(shown.Providers, &result.Providers); err != nil {
 		return State{}, fmt.Errorf("result of state_read: %w", err)
 	}
+	leases := map[uuid.UUID]*Lease{}
+	if shown.Leases != nil {
+		if err := decodeResult(shown.Leases, &leases); err != nil {
+			return State{}, err
+		}
+	}
 	for i, consumer := range shown.Consumers {
 		state := ConsumerState{
 			Generation: shown.Generations[i], ProjectID: shown.Projects[i], UserID: shown.Users[i],
-			Allocations: map[uuid.UUID]map[string]int64{},
+			Allocations: map[uuid.UUID]map[string]int64{}, Lease: leases[consumer],
 		}
 		if shown.Types[i] != "" {
 			state.Type = &shown.Types[i]

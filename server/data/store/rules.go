@@ -52,6 +52,9 @@ const (
 	// Idempotency keys.
 	IdempotencyKeyStored Rule = "PL070"
 	IdempotencyKeyReused Rule = "PL071"
+	// Leases.
+	LeaseUntilOutOfRange Rule = "PL080"
+	LeaseOfNode          Rule = "PL081"
 	// Claims that choose one of several candidates.
 	ClaimNoneLeft  Rule = "PL060"
 	ClaimContended Rule = "PL062"
@@ -125,6 +128,9 @@ type Values struct {
 	// Request is the method and path of the first request of an idempotency key, and CreatedAt its time.
 	Request   string    `json:"request"`
 	CreatedAt time.Time `json:"created_at"`
+	// Until is the end of a lease, and Now the time of the database.
+	Until time.Time `json:"until"`
+	Now   time.Time `json:"now"`
 	// Actual and Given are generations; nil: none.
 	Actual *int64 `json:"actual"`
 	Given  *int64 `json:"given"`

@@ -93,9 +93,9 @@ func (s *Store) treeWithConsumers(
 	if tree, err = shownTree(params.Provider, rows); err != nil {
 		return tree, err
 	}
-	tree.Consumers = treeConsumers(using)
 	tree.ConsumersExceeded = len(using) > 0 && using[0].Consumers > most
-	return tree, nil
+	tree.Consumers, err = treeConsumers(using)
+	return tree, err
 }
 
 // shownTree returns the providers of a tree.
@@ -176,17 +176,20 @@ func shownInventories(records json.RawMessage) ([]Inventory, error) {
 }
 
 // treeConsumers groups the rows of TreeConsumerList by consumer.
-func treeConsumers(rows []db.TreeConsumerListRow) []ConsumerRecord {
+func treeConsumers(rows []db.TreeConsumerListRow) (records []ConsumerRecord, err error) {
 	if len(rows) == 0 {
-		return nil
+		return nil, nil
 	}
-	records := []ConsumerRecord{}
+	records = []ConsumerRecord{}
 	for i := range rows[1:] {
 		row := &rows[i+1]
 		if len(records) == 0 || records[len(records)-1].UUID != row.Consumer {
 			consumer := ConsumerRecord{
 				UUID: row.Consumer, ProjectID: row.ProjectID, UserID: row.UserID, Type: row.Type, Generation: row.Generation,
 				SharingOnly: row.SharingOnly,
+			}
+			if consumer.Lease, err = leaseOf(row.Lease); err != nil {
+				return nil, err
 			}
 			if row.IsNodeAllocation {
 				consumer.NodeAllocation = &NodeAllocationName{Name: row.NodeAllocationName}
@@ -199,5 +202,5 @@ func treeConsumers(rows []db.TreeConsumerListRow) []ConsumerRecord {
 			Class: row.Class, Used: row.Used, CreatedAt: row.CreatedAt,
 		})
 	}
-	return records
+	return records, nil
 }

@@ -87,6 +87,7 @@ var defaults = append([]registered{
 	// It covers what a reshape does.
 	{TreeUpdate, "rule:" + ServiceAPI, "", projectScope},
 	{ClaimsCreate, usualRule, "", projectScope},
+	{LeasesRenew, usualRule, "", projectScope},
 	{TreeShow, usualRule, "", projectScope},
 	{ConsumersList, "rule:" + AdminOrReaderOrServiceAPI, "", projectScope},
 	{ConsumersShow, usualRule, "", projectScope},

@@ -92,6 +92,7 @@ var matrix = []struct{ rule, enforced, legacy string }{
 	{"berth:explanations:show", "yyy --- -- ss -", "yyy --- -- ss -"},
 	{"berth:explanations:make", "yyy --- -- ss -", "yyy --- -- ss -"},
 	{"berth:claims:create", "yyy --- -- ss -", "yyy --- -- ss -"},
+	{"berth:leases:renew", "yyy --- -- ss -", "yyy --- -- ss -"},
 	{"berth:tree:show", "yyy --- -- ss -", "yyy --- -- ss -"},
 	{"berth:consumers:list", "yyy y-- -- ss -", "yyy y-- -- ss -"},
 	{"berth:consumers:show", "yyy --- -- ss -", "yyy --- -- ss -"},

@@ -53,6 +53,7 @@ const (
 	ExplanationsMake = "berth:explanations:make" // the parameter explain of allocation candidates, explanations in errors
 	TreeUpdate       = "berth:tree:update"       // PUT /resource_providers/{p}/tree
 	ClaimsCreate     = "berth:claims:create"     // POST /claims
+	LeasesRenew      = "berth:leases:renew"      // POST /leases
 	TreeShow         = "berth:tree:show"         // GET /resource_providers/{p}/tree
 	ConsumersShow    = "berth:consumers:show"    // GET /consumers/{c}
 	AggregatesList   = "berth:aggregates:list"   // GET /aggregates

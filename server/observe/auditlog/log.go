@@ -106,12 +106,14 @@ func (l *Log) Counts() (written, lost int64) {
 
 // Begin writes the line of a write that is about to run, and waits until the disk has stored it. If it
 // returns an error, the write must not run.
-func (l *Log) Begin(record *Record) error {
+func (l *Log) Begin(record *Record) error { return l.begin(record.encode(PhaseBegin, time.Now())) }
+
+func (l *Log) begin(line []byte) error {
 	if l.stalled.Load() {
 		l.noteLost(errStalled)
 		return errStalled
 	}
-	waiting, err := l.put(record.encode(PhaseBegin, time.Now()), true)
+	waiting, err := l.put(line, true)
 	if err != nil {
 		return err
 	}
@@ -120,8 +122,10 @@ func (l *Log) Begin(record *Record) error {
 
 // End writes the line of an outcome. It waits, for a bounded time, until the operating system has accepted
 // the line. A line that cannot be written is counted and reported in the log.
-func (l *Log) End(record *Record) {
-	waiting, err := l.put(record.encode(PhaseEnd, time.Now()), false)
+func (l *Log) End(record *Record) { l.end(record.encode(PhaseEnd, time.Now())) }
+
+func (l *Log) end(line []byte) {
+	waiting, err := l.put(line, false)
 	if err == nil && !l.stalled.Load() {
 		_ = l.await(waiting) // the goroutine counts errors
 	}

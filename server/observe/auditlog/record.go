@@ -7,9 +7,7 @@
 package auditlog
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
@@ -127,15 +125,12 @@ func add(list *[]Generation, omitted *int, of Generation) {
 
 // encode returns the line at a point in time, with its line feed.
 func (r *Record) encode(phase string, at time.Time) []byte {
-	r.Phase, r.Time = phase, at.UTC().Format("2006-01-02T15:04:05.000000Z")
-	var line bytes.Buffer
-	encoder := json.NewEncoder(&line)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(r); err != nil {
-		panic("texts and numbers cannot fail to encode: " + err.Error())
-	}
-	return line.Bytes()
+	r.Phase, r.Time = phase, at.UTC().Format(timeFormat)
+	return encodeLine(r)
 }
+
+// timeFormat is the form of the time of a line, in UTC.
+const timeFormat = "2006-01-02T15:04:05.000000Z"
 
 type key struct{}
 
