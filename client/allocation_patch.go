@@ -19,6 +19,8 @@ type AllocationChanges struct {
 	// not exist.
 	Generation *int64
 	New        bool
+	// Lease needs berth 1.6, and is for AllocationPatch only; nil: the consumer keeps what it has.
+	Lease *LeaseTerms
 }
 
 // allocationChanges is the body of a patch. Members that are nil are not sent.
@@ -28,6 +30,7 @@ type allocationChanges struct {
 	UserID      string                       `json:"user_id,omitempty"`
 	Type        string                       `json:"consumer_type,omitempty"`
 	Generation  json.RawMessage              `json:"consumer_generation,omitempty"`
+	Lease       *LeaseTerms                  `json:"lease,omitempty"`
 }
 
 type amountChanges struct {
@@ -36,7 +39,7 @@ type amountChanges struct {
 
 // MarshalJSON implements json.Marshaler.
 func (a AllocationChanges) MarshalJSON() ([]byte, error) {
-	changes := allocationChanges{ProjectID: a.ProjectID, UserID: a.UserID, Type: a.Type}
+	changes := allocationChanges{ProjectID: a.ProjectID, UserID: a.UserID, Type: a.Type, Lease: a.Lease}
 	if a.Generation != nil || a.New {
 		var err error
 		if changes.Generation, err = json.Marshal(a.Generation); err != nil {
@@ -91,8 +94,12 @@ func (c *Client) AllocationPatch(ctx context.Context, consumer uuid.UUID, change
 		UserID      string                         `json:"user_id"`
 		Type        string                         `json:"consumer_type"`
 	}
+	needs := berth13
+	if changes.Lease != nil {
+		needs = berth16
+	}
 	err := c.do(ctx, &answer, request{
-		method: http.MethodPatch, path: "allocations/" + consumer.String(), body: changes, needs: berth13, asksFirst: true,
+		method: http.MethodPatch, path: "allocations/" + consumer.String(), body: changes, needs: needs, asksFirst: true,
 	})
 	if err != nil {
 		return nil, err

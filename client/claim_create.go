@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -19,6 +20,8 @@ type ClaimConsumer struct {
 	Type      string    `json:"consumer_type"`
 	// Generation is nil for a consumer that does not exist.
 	Generation *int64 `json:"consumer_generation"`
+	// Lease needs berth 1.6; nil: a new consumer has none, and others keep theirs.
+	Lease *LeaseTerms `json:"lease,omitempty"`
 }
 
 // ClaimCandidate is a candidate of a claim: allocations by provider, and the providers by request group.
@@ -118,6 +121,8 @@ type ClaimedPlace struct {
 	Mappings map[string][]uuid.UUID
 	// Root is the root of the tree of the candidate; nil with candidates.
 	Root *uuid.UUID
+	// Lease is nil for a consumer without one, and below berth 1.6.
+	Lease *Lease
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -131,6 +136,7 @@ func (p *ClaimedPlace) UnmarshalJSON(text []byte) error {
 		Allocations map[uuid.UUID]allocationRecord `json:"allocations"`
 		Mappings    map[string][]uuid.UUID         `json:"mappings"`
 		Root        *uuid.UUID                     `json:"root_provider_uuid"`
+		Lease       *Lease                         `json:"lease"`
 	}
 	if err := json.Unmarshal(text, &read); err != nil {
 		return err
@@ -138,6 +144,7 @@ func (p *ClaimedPlace) UnmarshalJSON(text []byte) error {
 	*p = ClaimedPlace{
 		Consumer: read.Consumer, Generation: read.Generation, ProjectID: read.ProjectID, UserID: read.UserID, Type: read.Type,
 		Allocations: map[uuid.UUID]Resources{}, Generations: map[uuid.UUID]int64{}, Mappings: read.Mappings, Root: read.Root,
+		Lease: read.Lease,
 	}
 	for provider, record := range read.Allocations {
 		p.Allocations[provider], p.Generations[provider] = record.Resources, record.Generation
@@ -159,5 +166,14 @@ type allocationRecord struct {
 // ErrConsumerGeneration: a consumer exists, or has another generation.
 func (c *Client) ClaimCreate(ctx context.Context, wanted ClaimSearch) (ClaimedPlaces, error) {
 	var places ClaimedPlaces
-	return places, c.doKeyed(ctx, &places, wanted.Key, request{method: http.MethodPost, path: "claims", body: wanted})
+	return places, c.doKeyed(ctx, &places, wanted.Key, request{method: http.MethodPost, path: "claims", body: wanted, needs: wanted.needs()})
+}
+
+// needs returns the version of the extensions with the members of the request.
+func (s *ClaimSearch) needs() string {
+	leased := func(consumer ClaimConsumer) bool { return consumer.Lease != nil }
+	if slices.ContainsFunc(s.Consumers, leased) || s.HandOverTo != nil && leased(*s.HandOverTo) {
+		return berth16
+	}
+	return berth13
 }

@@ -37,6 +37,12 @@ type ConsumerFilter struct {
 	Search string
 	// CreatedBefore and UpdatedBefore are exclusive, the others inclusive; zero: no limit.
 	CreatedBefore, CreatedAfter, UpdatedBefore, UpdatedAfter time.Time
+	// Leased selects consumers with or without a lease; nil: all. ExpiresBefore and UntilBefore select leases, and are exclusive.
+	// These and ByExpiry need berth 1.6.
+	Leased                     *bool
+	ExpiresBefore, UntilBefore time.Time
+	// ByExpiry selects consumers with a lease, and lists those first that are removed next.
+	ByExpiry bool
 	// NewestFirst reverses the order, which is the order of creation.
 	NewestFirst bool
 	// WithAllocations adds the allocations of the consumers.
@@ -61,6 +67,8 @@ type ListedConsumer struct {
 	Allocations ListedAllocations `json:"allocations,omitempty"`
 	// NodeAllocation is the allocation of the Bare Metal API that has claimed a node with this consumer; nil for others.
 	NodeAllocation *api.NodeAllocationName `json:"node_allocation,omitempty"`
+	// Lease is nil for a consumer without one, and if the context does not select berth 1.6.
+	Lease *Lease `json:"lease,omitempty"`
 }
 
 // ClassAmounts are amounts of resource classes in the order of the service.
@@ -175,6 +183,12 @@ func (c *Client) Consumers(ctx context.Context, filter ConsumerFilter) iter.Seq2
 			Consumers []ListedConsumer `json:"consumers"`
 			Links     []api.Link       `json:"consumers_links"`
 		}
+		if filter.hasLeases() {
+			if err := c.require(ctx, berth16); err != nil {
+				return nil, nil, err
+			}
+			ctx = withAtLeast(ctx, berth16)
+		}
 		err := c.read(ctx, &page, "consumers", filter.params(marker))
 		return page.Consumers, page.Links, err
 	})
@@ -186,11 +200,23 @@ func (c *Client) ConsumerShow(ctx context.Context, id uuid.UUID) (found ListedCo
 	return found, c.read(ctx, &found, "consumers/"+id.String(), nil)
 }
 
+// hasLeases reports whether the filter needs berth 1.6.
+func (f *ConsumerFilter) hasLeases() bool {
+	return f.Leased != nil || f.ByExpiry || !f.ExpiresBefore.IsZero() || !f.UntilBefore.IsZero()
+}
+
 // params returns the query parameters of a page.
 func (f *ConsumerFilter) params(marker string) []param {
 	sort, include := "", ""
-	if f.NewestFirst && f.Search == "" {
+	switch {
+	case f.ByExpiry:
+		sort = "expires_at"
+	case f.NewestFirst && f.Search == "":
 		sort = "-created_at"
+	}
+	leased := ""
+	if f.Leased != nil {
+		leased = strconv.FormatBool(*f.Leased)
 	}
 	if f.WithAllocations {
 		include = "allocations"
@@ -204,6 +230,7 @@ func (f *ConsumerFilter) params(marker string) []param {
 		{"resource_provider", inList(uuidTexts(f.Providers))}, {"in_tree", f.InTree}, {"resource_class", inList(f.Classes)}, {"trait", f.Trait},
 		{"created_before", timeText(f.CreatedBefore)}, {"created_after", timeText(f.CreatedAfter)},
 		{"updated_before", timeText(f.UpdatedBefore)}, {"updated_after", timeText(f.UpdatedAfter)},
+		{"leased", leased}, {"expires_before", timeText(f.ExpiresBefore)}, {"until_before", timeText(f.UntilBefore)},
 		{"include", include}, {"sort", sort}, {"limit", strconv.Itoa(size)}, {"marker", marker},
 	}
 }

@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -93,7 +94,7 @@ func (c *Client) doKeyed(ctx context.Context, into any, key string, r request) e
 	if key == "" {
 		sent = idempotencyKey{uuid.NewString(), true}
 	}
-	r.needs, r.asksFirst = berth13, true
+	r.needs, r.asksFirst = cmp.Or(r.needs, berth13), true
 	err := c.do(context.WithValue(ctx, keyKey{}, sent), into, r)
 	var failed *Error
 	if sent.own && errors.As(err, &failed) && failed.Code == keysFull {

@@ -456,6 +456,7 @@ func (e ClaimCreateParamsDryRun) Valid() bool {
 // Defines values for ConsumerListParamsSort.
 const (
 	ConsumerListParamsSortCreatedAt      ConsumerListParamsSort = "created_at"
+	ConsumerListParamsSortExpiresAt      ConsumerListParamsSort = "expires_at"
 	ConsumerListParamsSortMinusCreatedAt ConsumerListParamsSort = "-created_at"
 )
 
@@ -463,6 +464,8 @@ const (
 func (e ConsumerListParamsSort) Valid() bool {
 	switch e {
 	case ConsumerListParamsSortCreatedAt:
+		return true
+	case ConsumerListParamsSortExpiresAt:
 		return true
 	case ConsumerListParamsSortMinusCreatedAt:
 		return true
@@ -558,6 +561,24 @@ func (e ExplanationListParamsSort) Valid() bool {
 	case ExplanationListParamsSortMinusLastAskedAt:
 		return true
 	case ExplanationListParamsSortMinusRequests:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for LeaseRenewParamsDryRun.
+const (
+	LeaseRenewParamsDryRunFalse LeaseRenewParamsDryRun = "false"
+	LeaseRenewParamsDryRunTrue  LeaseRenewParamsDryRun = "true"
+)
+
+// Valid indicates whether the value is a known member of the LeaseRenewParamsDryRun enum.
+func (e LeaseRenewParamsDryRun) Valid() bool {
+	switch e {
+	case LeaseRenewParamsDryRunFalse:
+		return true
+	case LeaseRenewParamsDryRunTrue:
 		return true
 	default:
 		return false
@@ -1053,6 +1074,9 @@ type Allocations struct {
 	// Examples: INSTANCE
 	ConsumerType *string `json:"consumer_type,omitempty"`
 
+	// Lease How long the consumer keeps what it has; null: until it is deleted.
+	Lease *Lease `json:"lease,omitempty"`
+
 	// ProjectID The consumer's project.
 	ProjectID *string `json:"project_id,omitempty"`
 
@@ -1135,6 +1159,9 @@ type AllocationsPatch struct {
 
 	// CreatedAt Ignored.
 	CreatedAt interface{} `json:"created_at,omitempty"`
+
+	// Lease The consumer's lease, whose time starts again; null takes it away. Default: unchanged.
+	Lease *LeaseTerms `json:"lease,omitempty"`
 
 	// Mappings Ignored; accepted because allocation candidates contain it.
 	Mappings interface{} `json:"mappings,omitempty"`
@@ -1454,6 +1481,9 @@ type Claim struct {
 	// Examples: INSTANCE
 	ConsumerType string `json:"consumer_type"`
 
+	// Lease The consumer's lease, whose time starts again; null takes it away. Default: a new consumer has none, and others keep theirs.
+	Lease *LeaseTerms `json:"lease,omitempty"`
+
 	// Mappings Ignored; accepted because allocation candidates contain it.
 	Mappings map[string][]openapi_types.UUID `json:"mappings,omitempty"`
 
@@ -1478,6 +1508,9 @@ type ClaimConsumer struct {
 
 	// CreatedAt Ignored.
 	CreatedAt interface{} `json:"created_at,omitempty"`
+
+	// Lease The consumer's lease, whose time starts again; null takes it away. Default: a new consumer has none, and others keep theirs.
+	Lease *LeaseTerms `json:"lease,omitempty"`
 
 	// Mappings Ignored.
 	Mappings interface{} `json:"mappings,omitempty"`
@@ -1572,6 +1605,9 @@ type ClaimMade struct {
 
 	// ConsumerUUID The consumer.
 	ConsumerUUID openapi_types.UUID `json:"consumer_uuid"`
+
+	// Lease How long the consumer keeps what it has; null: until it is deleted.
+	Lease *Lease `json:"lease,omitempty"`
 
 	// Mappings UUIDs of the providers that serve each group, by group suffix; null if there are none.
 	Mappings map[string][]openapi_types.UUID `json:"mappings"`
@@ -1775,6 +1811,9 @@ type Consumer struct {
 	// Examples: 2026-11-22T14:11:00.123456Z
 	CreatedAt time.Time `json:"created_at"`
 
+	// Lease How long the consumer keeps what it has; null: until it is deleted.
+	Lease *Lease `json:"lease,omitempty"`
+
 	// NodeAllocation An allocation of the Bare Metal API.
 	NodeAllocation *NodeAllocationName `json:"node_allocation,omitempty"`
 
@@ -1841,6 +1880,9 @@ type ConsumerPart struct {
 	//
 	// Examples: INSTANCE
 	ConsumerType *string `json:"consumer_type,omitempty"`
+
+	// Lease The lease, if it differs; null: none.
+	Lease *Lease `json:"lease,omitempty"`
 
 	// ProjectID The consumer's project.
 	ProjectID *string `json:"project_id,omitempty"`
@@ -2618,6 +2660,78 @@ type InventoryWithGeneration struct {
 	Total int32 `json:"total"`
 }
 
+// Lease How long a consumer keeps what it has without being renewed.
+type Lease struct {
+	// ExpiresAt From this time on the consumer is removed with all its allocations.
+	//
+	// Examples: 2026-11-22T14:12:00.123456Z
+	ExpiresAt time.Time `json:"expires_at"`
+
+	// Seconds Time from a write or renewal to the removal; null: the lease is not renewed.
+	//
+	// Examples: 60
+	Seconds *int32 `json:"seconds"`
+
+	// Until Time that no renewal passes; null: none.
+	//
+	// Examples: 2026-11-22T18:00:00.000000Z
+	Until *time.Time `json:"until"`
+}
+
+// LeaseRenewed A renewed lease.
+type LeaseRenewed struct {
+	// ExpiresAt From this time on the consumer is removed.
+	//
+	// Examples: 2026-11-22T14:13:00.123456Z
+	ExpiresAt time.Time `json:"expires_at"`
+
+	// Seconds Time from a renewal to the removal.
+	//
+	// Examples: 120
+	Seconds int32 `json:"seconds"`
+}
+
+// LeaseTerms The lease that a request gives a consumer: seconds, until or both.
+type LeaseTerms struct {
+	// ExpiresAt Ignored; accepted because responses contain it.
+	ExpiresAt interface{} `json:"expires_at,omitempty"`
+
+	// Seconds The consumer is removed that many seconds after its last write with a lease or renewal.
+	//
+	// Examples: 60
+	Seconds *int64 `json:"seconds,omitempty"`
+
+	// Until The consumer is removed at this time; renewals do not pass it.
+	//
+	// Examples: 2026-11-22T18:00:00Z
+	Until *time.Time `json:"until,omitempty"`
+}
+
+// LeasesRenew Consumers whose leases are renewed.
+type LeasesRenew struct {
+	// Consumers UUIDs of the consumers, each once.
+	//
+	// Examples: ["1d5ecafe-0000-4000-8000-000000000001"]
+	Consumers []string `json:"consumers"`
+
+	// Seconds New length of each lease. Default: each keeps its own.
+	//
+	// Examples: 120
+	Seconds *int64 `json:"seconds,omitempty"`
+}
+
+// LeasesRenewed What became of each lease.
+type LeasesRenewed struct {
+	// Gone Consumers that do not exist (any more): their holders must stop.
+	Gone []openapi_types.UUID `json:"gone"`
+
+	// Renewed Renewed leases by consumer UUID.
+	Renewed map[string]LeaseRenewed `json:"renewed"`
+
+	// Without Consumers without a lease, or with one that has until alone. They get none.
+	Without []openapi_types.UUID `json:"without"`
+}
+
 // Link A link to a resource.
 type Link struct {
 	// Href Path of the linked resource.
@@ -3234,6 +3348,9 @@ type TreeConsumer struct {
 	// CreatedAt Ignored.
 	CreatedAt interface{} `json:"created_at,omitempty"`
 
+	// Lease Ignored.
+	Lease interface{} `json:"lease,omitempty"`
+
 	// Mappings Ignored; accepted because allocation candidates contain it.
 	Mappings interface{} `json:"mappings,omitempty"`
 
@@ -3372,6 +3489,9 @@ type TreeShownConsumer struct {
 	//
 	// Examples: INSTANCE
 	ConsumerType string `json:"consumer_type"`
+
+	// Lease How long the consumer keeps what it has; null: until it is deleted.
+	Lease *Lease `json:"lease,omitempty"`
 
 	// NodeAllocation An allocation of the Bare Metal API.
 	NodeAllocation *NodeAllocationName `json:"node_allocation,omitempty"`
@@ -3779,6 +3899,15 @@ type ConsumerListParams struct {
 	// Include `allocations`: adds all allocations of each consumer.
 	Include *string `form:"include,omitempty" json:"include,omitempty"`
 
+	// Leased The consumer has a lease, or has none.
+	Leased *bool `form:"leased,omitempty" json:"leased,omitempty"`
+
+	// ExpiresBefore The consumer has a lease that expires before this time.
+	ExpiresBefore *time.Time `form:"expires_before,omitempty" json:"expires_before,omitempty"`
+
+	// UntilBefore The consumer has a lease whose `until` is before this time.
+	UntilBefore *time.Time `form:"until_before,omitempty" json:"until_before,omitempty"`
+
 	// Limit Maximum number of items of a page. A page can be shorter and still have a link to the next one. Default: 100.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
@@ -3850,6 +3979,23 @@ type ExplanationListParamsSort string
 type ExplanationShowParams struct {
 	// OpenStackAPIVersion The microversion that this document describes.
 	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
+}
+
+// LeaseRenewParams defines parameters for LeaseRenew.
+type LeaseRenewParams struct {
+	// DryRun With `true`, the server rolls the write back and returns what it would have changed. Default: `false`.
+	DryRun *LeaseRenewParamsDryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
+	// OpenStackAPIVersion The microversion that this document describes.
+	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
+}
+
+// LeaseRenewParamsDryRun defines parameters for LeaseRenew.
+type LeaseRenewParamsDryRun string
+
+// LeaseRenew200JSONResponseBody defines parameters for LeaseRenew.
+type LeaseRenew200JSONResponseBody struct {
+	union json.RawMessage
 }
 
 // ReshapePatchParams defines parameters for ReshapePatch.
@@ -4360,6 +4506,9 @@ type CapacityFitJSONRequestBody = CapacityFitQuery
 // ClaimCreateJSONRequestBody defines body for ClaimCreate for application/json ContentType.
 type ClaimCreateJSONRequestBody = ClaimCreate
 
+// LeaseRenewJSONRequestBody defines body for LeaseRenew for application/json ContentType.
+type LeaseRenewJSONRequestBody = LeasesRenew
+
 // ReshapePatchApplicationMergePatchPlusJSONRequestBody defines body for ReshapePatch for application/merge-patch+json ContentType.
 type ReshapePatchApplicationMergePatchPlusJSONRequestBody = ReshapePatch
 
@@ -4735,6 +4884,68 @@ func (t ClaimCreate200JSONResponseBody) MarshalJSON() ([]byte, error) {
 }
 
 func (t *ClaimCreate200JSONResponseBody) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
+// AsLeasesRenewed returns the union data inside the LeaseRenew200JSONResponseBody as a LeasesRenewed
+func (t LeaseRenew200JSONResponseBody) AsLeasesRenewed() (LeasesRenewed, error) {
+	var body LeasesRenewed
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromLeasesRenewed overwrites any union data inside the LeaseRenew200JSONResponseBody as the provided LeasesRenewed
+func (t *LeaseRenew200JSONResponseBody) FromLeasesRenewed(v LeasesRenewed) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeLeasesRenewed performs a merge with any union data inside the LeaseRenew200JSONResponseBody, using the provided LeasesRenewed
+func (t *LeaseRenew200JSONResponseBody) MergeLeasesRenewed(v LeasesRenewed) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsDryRun returns the union data inside the LeaseRenew200JSONResponseBody as a DryRun
+func (t LeaseRenew200JSONResponseBody) AsDryRun() (DryRun, error) {
+	var body DryRun
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromDryRun overwrites any union data inside the LeaseRenew200JSONResponseBody as the provided DryRun
+func (t *LeaseRenew200JSONResponseBody) FromDryRun(v DryRun) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeDryRun performs a merge with any union data inside the LeaseRenew200JSONResponseBody, using the provided DryRun
+func (t *LeaseRenew200JSONResponseBody) MergeDryRun(v DryRun) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t LeaseRenew200JSONResponseBody) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *LeaseRenew200JSONResponseBody) UnmarshalJSON(b []byte) error {
 	err := t.union.UnmarshalJSON(b)
 	return err
 }
@@ -5713,6 +5924,28 @@ type ClientInterface interface {
 	// Corresponds with GET /explanations/{request_id} (the `ExplanationShow` operationId).
 	ExplanationShow(ctx context.Context, requestID string, params *ExplanationShowParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// LeaseRenewWithBody Renew the leases of consumers
+	//
+	// Each renewal stands for itself: the response is 200, whatever is gone. A lease then ends `seconds` after now, also if it would have ended later, but never after its `until`. No generation changes.
+	//
+	// Policy rule: `berth:leases:renew`.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /leases (the `LeaseRenew` operationId).
+	LeaseRenewWithBody(ctx context.Context, params *LeaseRenewParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// LeaseRenew Renew the leases of consumers
+	//
+	// Each renewal stands for itself: the response is 200, whatever is gone. A lease then ends `seconds` after now, also if it would have ended later, but never after its `until`. No generation changes.
+	//
+	// Policy rule: `berth:leases:renew`.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /leases (the `LeaseRenew` operationId).
+	LeaseRenew(ctx context.Context, params *LeaseRenewParams, body LeaseRenewJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ReshapePatchWithBody Change some inventories and allocations atomically
 	//
 	// Merge patches (RFC 7396) of inventories and allocations. New inventories are written before the allocations, and removed ones after them. Each generation that changes is incremented once.
@@ -6606,6 +6839,48 @@ func (c *Client) ExplanationList(ctx context.Context, params *ExplanationListPar
 // Corresponds with GET /explanations/{request_id} (the `ExplanationShow` operationId).
 func (c *Client) ExplanationShow(ctx context.Context, requestID string, params *ExplanationShowParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewExplanationShowRequest(c.Server, requestID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// LeaseRenewWithBody Renew the leases of consumers
+//
+// Each renewal stands for itself: the response is 200, whatever is gone. A lease then ends `seconds` after now, also if it would have ended later, but never after its `until`. No generation changes.
+//
+// Policy rule: `berth:leases:renew`.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /leases (the `LeaseRenew` operationId).
+func (c *Client) LeaseRenewWithBody(ctx context.Context, params *LeaseRenewParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewLeaseRenewRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// LeaseRenew Renew the leases of consumers
+//
+// Each renewal stands for itself: the response is 200, whatever is gone. A lease then ends `seconds` after now, also if it would have ended later, but never after its `until`. No generation changes.
+//
+// Policy rule: `berth:leases:renew`.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /leases (the `LeaseRenew` operationId).
+func (c *Client) LeaseRenew(ctx context.Context, params *LeaseRenewParams, body LeaseRenewJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewLeaseRenewRequest(c.Server, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -8960,6 +9235,42 @@ func NewConsumerListRequest(server string, params *ConsumerListParams) (*http.Re
 
 		}
 
+		if params.Leased != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "leased", *params.Leased, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.ExpiresBefore != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "expires_before", *params.ExpiresBefore, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.UntilBefore != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "until_before", *params.UntilBefore, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.Limit != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
@@ -9263,6 +9574,86 @@ func NewExplanationShowRequest(server string, requestID string, params *Explanat
 	if err != nil {
 		return nil, err
 	}
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "OpenStack-API-Version", params.OpenStackAPIVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("OpenStack-API-Version", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewLeaseRenewRequest calls the generic LeaseRenew builder with application/json body
+func NewLeaseRenewRequest(server string, params *LeaseRenewParams, body LeaseRenewJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewLeaseRenewRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewLeaseRenewRequestWithBody constructs an http.Request for the LeaseRenew method, with any body, and a specified content type
+func NewLeaseRenewRequestWithBody(server string, params *LeaseRenewParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/leases")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "dry_run", *params.DryRun, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	if params != nil {
 
@@ -12371,6 +12762,28 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /explanations/{request_id} (the `ExplanationShow` operationId).
 	ExplanationShowWithResponse(ctx context.Context, requestID string, params *ExplanationShowParams, reqEditors ...RequestEditorFn) (*ExplanationShowResponse, error)
 
+	// LeaseRenewWithBodyWithResponse Renew the leases of consumers
+	//
+	// Each renewal stands for itself: the response is 200, whatever is gone. A lease then ends `seconds` after now, also if it would have ended later, but never after its `until`. No generation changes.
+	//
+	// Policy rule: `berth:leases:renew`.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /leases (the `LeaseRenew` operationId).
+	LeaseRenewWithBodyWithResponse(ctx context.Context, params *LeaseRenewParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*LeaseRenewResponse, error)
+
+	// LeaseRenewWithResponse Renew the leases of consumers
+	//
+	// Each renewal stands for itself: the response is 200, whatever is gone. A lease then ends `seconds` after now, also if it would have ended later, but never after its `until`. No generation changes.
+	//
+	// Policy rule: `berth:leases:renew`.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /leases (the `LeaseRenew` operationId).
+	LeaseRenewWithResponse(ctx context.Context, params *LeaseRenewParams, body LeaseRenewJSONRequestBody, reqEditors ...RequestEditorFn) (*LeaseRenewResponse, error)
+
 	// ReshapePatchWithBodyWithResponse Change some inventories and allocations atomically
 	//
 	// Merge patches (RFC 7396) of inventories and allocations. New inventories are written before the allocations, and removed ones after them. Each generation that changes is incremented once.
@@ -13504,6 +13917,49 @@ func (r ExplanationShowResponse) Status() string {
 
 // StatusCode returns HTTPResponse.StatusCode
 func (r ExplanationShowResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+type LeaseRenewResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *LeaseRenew200JSONResponseBody
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *Errors
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON406 the response for an HTTP 406 `application/json` response
+	JSON406 *NotAcceptable
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Errors
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *TooLarge
+	// JSON415 the response for an HTTP 415 `application/json` response
+	JSON415 *UnsupportedMediaType
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *ServiceUnavailable
+}
+
+// Status returns HTTPResponse.Status
+func (r LeaseRenewResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r LeaseRenewResponse) StatusCode() int {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.StatusCode
 	}
@@ -15362,6 +15818,40 @@ func (c *ClientWithResponses) ExplanationShowWithResponse(ctx context.Context, r
 		return nil, err
 	}
 	return ParseExplanationShowResponse(rsp)
+}
+
+// LeaseRenewWithBodyWithResponse Renew the leases of consumers
+//
+// Each renewal stands for itself: the response is 200, whatever is gone. A lease then ends `seconds` after now, also if it would have ended later, but never after its `until`. No generation changes.
+//
+// Policy rule: `berth:leases:renew`.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /leases (the `LeaseRenew` operationId).
+func (c *ClientWithResponses) LeaseRenewWithBodyWithResponse(ctx context.Context, params *LeaseRenewParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*LeaseRenewResponse, error) {
+	rsp, err := c.LeaseRenewWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseLeaseRenewResponse(rsp)
+}
+
+// LeaseRenewWithResponse Renew the leases of consumers
+//
+// Each renewal stands for itself: the response is 200, whatever is gone. A lease then ends `seconds` after now, also if it would have ended later, but never after its `until`. No generation changes.
+//
+// Policy rule: `berth:leases:renew`.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /leases (the `LeaseRenew` operationId).
+func (c *ClientWithResponses) LeaseRenewWithResponse(ctx context.Context, params *LeaseRenewParams, body LeaseRenewJSONRequestBody, reqEditors ...RequestEditorFn) (*LeaseRenewResponse, error) {
+	rsp, err := c.LeaseRenew(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseLeaseRenewResponse(rsp)
 }
 
 // ReshapePatchWithBodyWithResponse Change some inventories and allocations atomically
@@ -17487,6 +17977,102 @@ func ParseExplanationShowResponse(rsp *http.Response) (*ExplanationShowResponse,
 			return nil, err
 		}
 		response.JSON406 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ServiceUnavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseLeaseRenewResponse parses an HTTP response from a LeaseRenewWithResponse call
+func ParseLeaseRenewResponse(rsp *http.Response) (*LeaseRenewResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &LeaseRenewResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest LeaseRenew200JSONResponseBody
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 406:
+		var dest NotAcceptable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON406 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest TooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest UnsupportedMediaType
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON415 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest TooManyRequests
