@@ -5,7 +5,7 @@
 -- whose expires_at has passed, by the clock of the database, and whose consumer no other transaction has locked, such as that of
 -- another server.
 --
--- looked_at is how many leases it looked at, moved the number of those whose due it moved. removed is a JSON array with the removed
+-- looked_at is how many leases it looked at, moved the number of those that it locked to move their due. removed is a JSON array with the removed
 -- consumers in the order of expires_at, with what they had.
 -- A removal writes what DELETE /allocations/{consumer_uuid} writes, so the generations of providers do not change.
 -- Locks: the consumers with SKIP LOCKED; their providers in the order of their ids; then their leases in the order of the
@@ -34,7 +34,8 @@ BEGIN
         v_ids := ARRAY(SELECT /* lease_expire 2/10 */ lease.consumer_id FROM leases AS lease
             WHERE lease.consumer_id = ANY (v_looked.renewed) ORDER BY lease.consumer_id FOR NO KEY UPDATE SKIP LOCKED);
         UPDATE /* lease_expire 3/10 */ leases SET due = expires_at WHERE consumer_id = ANY (v_ids) AND expires_at > due;
-        GET DIAGNOSTICS moved = ROW_COUNT;
+        -- It ends also if another server has moved them, because no consumer may be locked after a lease.
+        moved := cardinality(v_ids);
     END IF;
     IF looked_at = 0 OR moved > 0 THEN
         RETURN;
