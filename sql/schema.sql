@@ -3084,36 +3084,48 @@ CREATE FUNCTION public.lease_write(p_consumers uuid[], p_leases jsonb) RETURNS j
     AS $$
 DECLARE
     v_leases jsonb[] := array_fill(NULL::jsonb, ARRAY[cardinality(p_consumers)]);
-    v_consumer record;
-    v_lease jsonb;
+    v_order int[] := '{1}';
+    v_position int;
+    v_given jsonb;
+    v_id bigint;
+    v_leased bool;
+    v_is_node bool;
+    v_until timestamptz;
     v_expires_at timestamptz;
+    v_lease jsonb;
 BEGIN
-    FOR v_consumer IN
-        SELECT /* lease_write 1/7 */ requested.position, requested.uuid, found.id, found.leased, given.lease,
-            (given.lease ->> 'seconds')::int AS seconds, (given.lease ->> 'until')::timestamptz AS until
-        FROM unnest(p_consumers) WITH ORDINALITY AS requested (uuid, position)
-        CROSS JOIN LATERAL (SELECT nullif(p_leases -> (requested.position - 1)::int, 'null') AS lease) AS given
-        CROSS JOIN LATERAL (SELECT one.id, one.leased FROM consumers AS one WHERE one.uuid = requested.uuid OFFSET 0) AS found
-        WHERE found.leased OR given.lease <> '{}'
-        ORDER BY found.id
-    LOOP
-        IF v_consumer.lease IS NULL THEN
-            SELECT /* lease_write 2/7 */ lease_show(lease) INTO v_lease
-            FROM leases AS lease WHERE lease.consumer_id = v_consumer.id;
-            v_leases[v_consumer.position] := v_lease;
-        ELSIF v_consumer.lease = '{}' THEN
-            DELETE /* lease_write 3/7 */ FROM leases WHERE consumer_id = v_consumer.id;
-            UPDATE /* lease_write 4/7 */ consumers SET leased = false WHERE id = v_consumer.id;
-        ELSE
-            PERFORM /* lease_write 5/7 */ lease_check(v_consumer.uuid, v_consumer.id, v_consumer.until);
-            v_expires_at := least(clock_timestamp() + make_interval(secs => v_consumer.seconds), v_consumer.until);
-            INSERT /* lease_write 6/7 */ INTO leases AS lease (consumer_id, seconds, until, expires_at, due)
-            VALUES (v_consumer.id, v_consumer.seconds, v_consumer.until, v_expires_at, v_expires_at)
+    IF cardinality(p_consumers) > 1 THEN
+        v_order := ARRAY(
+            SELECT /* lease_write 1/8 */ requested.position FROM unnest(p_consumers) WITH ORDINALITY AS requested (uuid, position)
+            ORDER BY (SELECT consumer.id FROM consumers AS consumer WHERE consumer.uuid = requested.uuid));
+    END IF;
+    FOREACH v_position IN ARRAY v_order LOOP
+        v_given := nullif(p_leases -> v_position - 1, 'null');
+        SELECT /* lease_write 2/8 */ consumer.id, consumer.leased,
+            EXISTS (SELECT FROM node_allocations AS node_allocation WHERE node_allocation.uuid = consumer.uuid)
+        INTO v_id, v_leased, v_is_node
+        FROM consumers AS consumer WHERE consumer.uuid = p_consumers[v_position];
+        IF v_given <> '{}' AND v_id IS NOT NULL THEN
+            v_until := (v_given ->> 'until')::timestamptz;
+            IF v_until IS NOT NULL OR v_is_node THEN
+                PERFORM /* lease_write 3/8 */ lease_check(p_consumers[v_position], v_id, v_until);
+            END IF;
+            v_expires_at := least(clock_timestamp() + make_interval(secs => (v_given ->> 'seconds')::int), v_until);
+            INSERT /* lease_write 4/8 */ INTO leases AS lease (consumer_id, seconds, until, expires_at, due)
+            VALUES (v_id, (v_given ->> 'seconds')::int, v_until, v_expires_at, v_expires_at)
             ON CONFLICT (consumer_id) DO UPDATE SET seconds = excluded.seconds, until = excluded.until,
                 expires_at = excluded.expires_at, due = least(lease.due, excluded.due)
             RETURNING lease_show(lease) INTO v_lease;
-            v_leases[v_consumer.position] := v_lease;
-            UPDATE /* lease_write 7/7 */ consumers SET leased = true WHERE id = v_consumer.id AND NOT leased;
+            v_leases[v_position] := v_lease;
+            IF NOT v_leased THEN
+                UPDATE /* lease_write 5/8 */ consumers SET leased = true WHERE id = v_id;
+            END IF;
+        ELSIF v_leased AND v_given = '{}' THEN
+            DELETE /* lease_write 6/8 */ FROM leases WHERE consumer_id = v_id;
+            UPDATE /* lease_write 7/8 */ consumers SET leased = false WHERE id = v_id;
+        ELSIF v_leased THEN
+            SELECT /* lease_write 8/8 */ lease_show(lease) INTO v_lease FROM leases AS lease WHERE lease.consumer_id = v_id;
+            v_leases[v_position] := v_lease;
         END IF;
     END LOOP;
     RETURN to_jsonb(v_leases);
@@ -3131,7 +3143,9 @@ leaves it as it is. A consumer that does not exist any more, because the write h
 Returns the leases afterwards in the same order, as lease_show has them; null: none.
 Raises PL080 and PL081, see lease_check.
 Locks: the leases in the order of the consumers'' ids. The caller has locked the consumers and providers.
-Calls: lease_check, if the request gives a lease.';
+Calls: lease_check, if the request gives a lease with until, or to a consumer with the UUID of a node allocation.
+
+A new consumer with a lease is one look at its row and two writes.';
 
 --
 -- Name: name_changes_count(); Type: FUNCTION; Schema: public; Owner: -

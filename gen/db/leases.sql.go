@@ -14,16 +14,24 @@ import (
 )
 
 const LeaseCount = `-- name: LeaseCount :one
-SELECT count(*) FROM leases
+SELECT
+    (SELECT count(*) FROM leases)::bigint AS count,
+    COALESCE((SELECT GREATEST(extract(epoch FROM now() - min(lease.due)), 0) FROM leases AS lease), 0)::float8 AS overdue
 `
 
-// Returns the number of consumers with a lease. Called by Store.LeaseCount, once a minute by each server. Locks nothing.
-// Plan: the whole leases_due_idx.
-func (q *Queries) LeaseCount(ctx context.Context, db DBTX) (int64, error) {
+type LeaseCountRow struct {
+	Count   int64
+	Overdue float64
+}
+
+// Returns the number of consumers with a lease, and for how many seconds the first one has been due; 0: none is.
+// Called by Store.LeaseCount, once a minute by each server. Locks nothing.
+// Plan: the whole leases_due_idx, and its first entry.
+func (q *Queries) LeaseCount(ctx context.Context, db DBTX) (LeaseCountRow, error) {
 	row := db.QueryRow(ctx, LeaseCount)
-	var count int64
-	err := row.Scan(&count)
-	return count, err
+	var i LeaseCountRow
+	err := row.Scan(&i.Count, &i.Overdue)
+	return i, err
 }
 
 const LeaseDue = `-- name: LeaseDue :one

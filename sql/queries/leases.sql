@@ -18,7 +18,10 @@ FROM lease_expire(@most::int) AS expired (looked_at, moved, removed);
 -- name: LeaseDue :one
 SELECT EXISTS (SELECT FROM leases AS lease WHERE lease.due <= now());
 
--- Returns the number of consumers with a lease. Called by Store.LeaseCount, once a minute by each server. Locks nothing.
--- Plan: the whole leases_due_idx.
+-- Returns the number of consumers with a lease, and for how many seconds the first one has been due; 0: none is.
+-- Called by Store.LeaseCount, once a minute by each server. Locks nothing.
+-- Plan: the whole leases_due_idx, and its first entry.
 -- name: LeaseCount :one
-SELECT count(*) FROM leases;
+SELECT
+    (SELECT count(*) FROM leases)::bigint AS count,
+    COALESCE((SELECT GREATEST(extract(epoch FROM now() - min(lease.due)), 0) FROM leases AS lease), 0)::float8 AS overdue;

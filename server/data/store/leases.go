@@ -110,9 +110,10 @@ func (s *Store) LeaseDue(ctx context.Context) (bool, error) {
 	return postgres.QueryPrimary(ctx, s.pool, func(from db.DBTX) (bool, error) { return s.queries.LeaseDue(ctx, from) })
 }
 
-// LeaseCount returns the number of consumers with a lease.
-func (s *Store) LeaseCount(ctx context.Context) (int64, error) {
-	return postgres.QueryPrimary(ctx, s.pool, func(from db.DBTX) (int64, error) { return s.queries.LeaseCount(ctx, from) })
+// LeaseCount returns the number of consumers with a lease, and for how long the first one has been due; 0: none is.
+func (s *Store) LeaseCount(ctx context.Context) (count int64, overdue time.Duration, err error) {
+	found, err := postgres.QueryPrimary(ctx, s.pool, func(from db.DBTX) (db.LeaseCountRow, error) { return s.queries.LeaseCount(ctx, from) })
+	return found.Count, time.Duration(found.Overdue * float64(time.Second)), err
 }
 
 // leasesOf returns the leases that claims give as the JSON array of the function lease_write. It is nil if there are none; with

@@ -223,7 +223,7 @@ func TestLease_CrowdBesideRemovals_RemovesEachOnceAndNoneBeforeItsTime(t *testin
 	for _, violation := range c.violations() {
 		t.Error(violation)
 	}
-	if len(c.removed) < 20 {
+	if len(c.removed) < 10 {
 		t.Errorf("only %d consumers were removed", len(c.removed))
 	}
 }
@@ -242,7 +242,7 @@ var leaseFaults = map[string]struct {
 	"a renewal revives a lease": {"lease_renew", "v_now := clock_timestamp();", `v_now := clock_timestamp(); PERFORM pg_sleep(0.001);
 		INSERT INTO leases SELECT id, 3600, NULL, v_now, v_now FROM unnest(v_found.ids) AS id ON CONFLICT DO NOTHING;`, true},
 	"a renewal locks leases in any order": {"lease_renew", "ORDER BY lease.consumer_id FOR", "ORDER BY random() FOR", true},
-	"a deleted consumer keeps its lease":  {"lease_drop", "WHERE consumer_id = OLD.id", "WHERE false", false},
+	"a deleted consumer keeps its lease":  {"lease_drop", "WHERE consumer_id = OLD.id", "WHERE false", true},
 }
 
 // detectSoon lets PostgreSQL look for deadlocks after a short wait.

@@ -153,7 +153,7 @@ func TestLease_LastAllocationRemoved_DeletedWithConsumer(t *testing.T) {
 	} {
 		b.must(b.AllocationReplace(t.Context(), []store.Claim{leasedFor(claim("c server", nil, host, 1), 60)}, true))
 		b.must(remove())
-		count, err := b.LeaseCount(t.Context())
+		count, _, err := b.LeaseCount(t.Context())
 		b.must(err)
 		if count != 0 {
 			t.Errorf("%s leaves %d leases", name, count)
