@@ -209,6 +209,23 @@ func ClientAs(f *frame.Frame, c *cobra.Command, readOnly bool, options ...client
 	return found.client(f, append([]client.Option{client.WithLogger(found.logger(f))}, options...)...)
 }
 
+// ServiceClient returns a client of another OpenStack service with the same credentials: the service of a type in Keystone's
+// catalog, or the one at a URL. Without Keystone it needs the URL, which is the value of a flag.
+func ServiceClient(f *frame.Frame, c *cobra.Command, serviceType, flag, url string) (*client.Client, error) {
+	found, err := load(c.Flags(), f.Environ)
+	if err != nil {
+		return nil, err
+	}
+	if broken := serviceURL(&found.url).Read(url); broken != nil {
+		return nil, frame.WrongFlag(flag, url, broken.Broken, broken.Remedy)
+	}
+	if found.url == "" && found.Auth != "keystone" {
+		return nil, frame.WrongFlag(flag, url, "is required without --auth keystone, whose catalog has the URL", "write the URL of the API")
+	}
+	found.service = serviceType
+	return found.client(f, client.WithLogger(found.logger(f)))
+}
+
 // logger returns the log of the client on standard error.
 func (e *endpoint) logger(f *frame.Frame) *slog.Logger {
 	var handler slog.Handler = slog.NewTextHandler(f.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})

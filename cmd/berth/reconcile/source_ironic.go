@@ -1,0 +1,103 @@
+package reconcile
+
+import (
+	"context"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/berthd/berth/client"
+)
+
+// ironicVersion is the microversion that has allocations.
+const ironicVersion = "1.52"
+
+// ironicSource is a Bare Metal API.
+type ironicSource struct{ remote }
+
+func newIronicSource(service *client.Client) *ironicSource {
+	return &ironicSource{remote{service: service, header: "X-OpenStack-Ironic-API-Version", version: ironicVersion}}
+}
+
+func (s *ironicSource) name() string { return "ironic" }
+
+// ironicNode is a node of the Bare Metal API.
+type ironicNode struct {
+	UUID       uuid.UUID  `json:"uuid"`
+	Instance   *uuid.UUID `json:"instance_uuid"`
+	Allocation *uuid.UUID `json:"allocation_uuid"`
+	Class      *string    `json:"resource_class"`
+}
+
+// read reads allocations, then nodes: an allocation that gets its node in between is known.
+func (s *ironicSource) read(ctx context.Context, progress *progressLine) (*knowledge, error) {
+	known := &knowledge{servers: map[uuid.UUID]server{}, hosts: map[string]uuid.UUID{}, onlyHosts: true,
+		notes: []string{"orphan-migration and empty-host: they are about hosts of instances"}}
+	err := s.pages(ctx, "allocations", "uuid", func(item ironicNode) {
+		known.servers[item.UUID] = server{}
+		progress.show("reading allocations of ironic: %d", len(known.servers))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return known, s.pages(ctx, "nodes", "uuid,instance_uuid,allocation_uuid,resource_class", func(node ironicNode) {
+		known.hosts[node.UUID.String()] = node.UUID
+		for _, consumer := range []*uuid.UUID{node.Allocation, node.Instance} {
+			if consumer != nil {
+				known.servers[*consumer] = server{isSettled: consumer == node.Instance, home: node.UUID.String(), amounts: node.amounts()}
+			}
+		}
+		progress.show("reading nodes of ironic: %d", len(known.hosts))
+	})
+}
+
+// amounts returns one of the resource class of the node; nil if it has none.
+func (n *ironicNode) amounts() map[string]int64 {
+	if n.Class == nil || *n.Class == "" {
+		return nil
+	}
+	class := strings.Map(func(r rune) rune {
+		if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '_'
+	}, strings.ToUpper(*n.Class))
+	return map[string]int64{"CUSTOM_" + class: 1}
+}
+
+// pages calls do for each item of a list. The last page has no link.
+func (s *ironicSource) pages(ctx context.Context, list, fields string, do func(ironicNode)) error {
+	for marker := ""; ; {
+		var page struct {
+			Nodes       []ironicNode `json:"nodes"`
+			Allocations []ironicNode `json:"allocations"`
+			Next        string       `json:"next"`
+		}
+		query := url.Values{"fields": {fields}, "limit": {strconv.Itoa(pageSize)}}
+		if marker != "" {
+			query.Set("marker", marker)
+		}
+		if err := s.get(ctx, "v1/"+list, query, &page); err != nil {
+			return err
+		}
+		items := append(page.Nodes, page.Allocations...)
+		for _, item := range items {
+			do(item)
+		}
+		if page.Next == "" || len(items) == 0 {
+			return nil
+		}
+		marker = items[len(items)-1].UUID.String()
+	}
+}
+
+// absent reads all nodes again: one request for each consumer would be more than a page of nodes.
+func (s *ironicSource) absent(ctx context.Context, ids []uuid.UUID, progress *progressLine) (map[uuid.UUID]bool, error) {
+	known, err := s.read(ctx, progress)
+	if err != nil {
+		return nil, err
+	}
+	return known.withoutServers(ids), nil
+}
