@@ -26,8 +26,8 @@ type cloud struct {
 	url       string
 	client    *client.Client
 	directory string
-	// environ are further variables of the commands.
-	environ []string
+	// novaURL is the Compute API of --with nova; empty: none.
+	novaURL string
 }
 
 func newCloud(t *testing.T) *cloud {
@@ -46,11 +46,8 @@ func id(number int) uuid.UUID {
 	return uuid.MustParse(fmt.Sprintf("c0ffee00-0000-4000-8000-%012d", number))
 }
 
-// gibibytes and the amounts of the instances of these tests.
-var (
-	small = client.Resources{"VCPU": 2, "MEMORY_MB": 2048, "DISK_GB": 20}
-	large = client.Resources{"VCPU": 4, "MEMORY_MB": 4096, "DISK_GB": 40}
-)
+// small has the amounts of most instances of these tests.
+var small = client.Resources{"VCPU": 2, "MEMORY_MB": 2048, "DISK_GB": 20}
 
 // host creates a provider with 16 CPUs.
 func (c *cloud) host(name string, number int) uuid.UUID {
@@ -122,7 +119,11 @@ type ran struct {
 
 // reconcile runs a comparison of everything, whatever its age, with two readings unless the arguments change that.
 func (c *cloud) reconcile(arguments ...string) ran {
-	return c.run(append([]string{"reconcile", "--min-age", "0", "--settle", "1ms"}, arguments...)...)
+	line := []string{"reconcile", "--min-age", "0", "--settle", "1ms"}
+	if c.novaURL != "" {
+		line = append(line, "--nova-url", c.novaURL)
+	}
+	return c.run(append(line, arguments...)...)
 }
 
 func (c *cloud) run(arguments ...string) ran {
@@ -131,7 +132,7 @@ func (c *cloud) run(arguments ...string) ran {
 
 func (c *cloud) runIn(ctx context.Context, arguments ...string) ran {
 	var stdout, stderr bytes.Buffer
-	host := frame.Frame{Environ: append([]string{"BERTH_URL=" + c.url}, c.environ...), Stdout: &stdout, Stderr: &stderr, Signals: frame.SystemSignals}
+	host := frame.Frame{Environ: []string{"BERTH_URL=" + c.url}, Stdout: &stdout, Stderr: &stderr, Signals: frame.SystemSignals}
 	code := command.Run(ctx, &host, arguments)
 	return ran{code, stdout.String(), stderr.String()}
 }

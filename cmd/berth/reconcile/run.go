@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -102,6 +103,9 @@ func (r *run) read(ctx context.Context) (*reading, error) {
 	if count := len(now.state.consumers); len(now.known.servers) == 0 && count > maxWithoutSource && !r.options.allowEmpty {
 		return nil, fmt.Errorf("the source %s has no consumers, the server has %d; nothing was repaired. "+
 			"Check the source and its credentials, or add --allow-empty", r.source.name(), count)
+	}
+	if now.known.migrations == nil && slices.Contains(r.options.types, client.NoType) && r.options.with == "nova" {
+		return nil, errors.New("--type unknown needs the UUIDs of migrations, which this version of nova does not show: migrations would be orphans")
 	}
 	compared := rules{types: r.options.types, kinds: r.options.kinds}
 	if r.options.minAge > 0 {
