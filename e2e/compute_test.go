@@ -1,0 +1,192 @@
+//go:build client
+
+package e2e
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// computeAPI is Debian's Compute API (the package python3-nova), with rows that nova's own objects write.
+type computeAPI struct {
+	t    *testing.T
+	url  string
+	into io.Writer
+	from *bufio.Reader
+}
+
+// startCompute starts a Compute API with pages of three items, until the test ends.
+func startCompute(t *testing.T) *computeAPI {
+	t.Helper()
+	port := freePort(t)
+	directory := t.TempDir()
+	command := exec.Command(python, "compute_api.py", directory, strconv.Itoa(port))
+	into, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var printed strings.Builder
+	command.Stderr = &printed
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	late := time.AfterFunc(5*time.Minute, func() { command.Process.Kill() })
+	t.Cleanup(func() {
+		late.Stop()
+		into.Close()
+		if err := command.Wait(); err != nil || t.Failed() {
+			t.Logf("the Compute API ended: %v\n%s", err, printed.String())
+		}
+	})
+	api := &computeAPI{t: t, url: fmt.Sprintf("http://127.0.0.1:%d/v2.1", port), into: into, from: bufio.NewReader(from)}
+	api.expect("ready")
+	return api
+}
+
+// expect fails the test if the next line of the program is another one.
+func (c *computeAPI) expect(want string) {
+	c.t.Helper()
+	line, err := c.from.ReadString('\n')
+	if strings.TrimSpace(line) != want {
+		c.t.Fatalf("the Compute API printed %q, want %q; %v", line, want, err)
+	}
+}
+
+// add writes a row: a host, a server, a migration, or a change of a server.
+func (c *computeAPI) add(kind string, row map[string]any) {
+	c.t.Helper()
+	row["make"] = kind
+	if err := json.NewEncoder(c.into).Encode(row); err != nil {
+		c.t.Fatal(err)
+	}
+	c.expect("ok")
+}
+
+// computeID is the UUID of a host, server or migration by its number.
+func computeID(number int) string { return fmt.Sprintf("c0ffee00-0000-4000-8000-%012d", number) }
+
+// reconciled runs `berth reconcile --with nova` and returns its findings as "kind number host outcome", and the number of
+// servers that it read.
+func (c *computeAPI) reconciled(code int, arguments ...string) (findings []string, servers int) {
+	c.t.Helper()
+	line := []string{"reconcile", "--with", "nova", "--nova-url", c.url, "--min-age", "0", "--settle", "10ms", "--output", "json"}
+	command := berthCommand(c.t, append(line, arguments...)...)
+	var printed strings.Builder
+	command.Stderr = &printed
+	output, err := command.Output()
+	failed, _ := errors.AsType[*exec.ExitError](err)
+	if got := failed != nil && failed.ExitCode() == code; err != nil && !got || err == nil && code != 0 {
+		c.t.Fatalf("berth reconcile %q: %v, want exit code %d\n%s%s", arguments, err, code, output, printed.String())
+	}
+	var document struct {
+		Servers  int
+		Findings []struct {
+			Finding  string
+			Consumer string `json:"consumer_uuid"`
+			Host     string
+			Outcome  string
+		}
+	}
+	if err := json.Unmarshal(output, &document); err != nil {
+		c.t.Fatal(err)
+	}
+	findings = []string{}
+	for _, finding := range document.Findings {
+		number := strings.TrimLeft(finding.Consumer[max(0, len(finding.Consumer)-12):], "0")
+		findings = append(findings, strings.Join(strings.Fields(finding.Finding+" "+number+" "+finding.Host+" "+finding.Outcome), " "))
+	}
+	return findings, document.Servers
+}
+
+// TestReconcile_DebianNova_IsRepaired compares a server with Debian's nova: its servers in the states that matter, with
+// their migrations, in pages of three.
+func TestReconcile_DebianNova_IsRepaired(t *testing.T) {
+	t.Parallel()
+	api := startCompute(t)
+	url := serve(t)
+	claim := func(number int, kind string, hosts ...int) {
+		t.Helper()
+		line := []string{"allocation", "set", computeID(number), "--project", "web", "--user", "ada", "--type", kind, "--url", url}
+		for _, host := range hosts {
+			line = append(line, "--on", computeID(host)+"=VCPU:2,MEMORY_MB:2048,DISK_GB:20")
+		}
+		berth(t, line...)
+	}
+	for host := 1; host <= 3; host++ {
+		name := fmt.Sprintf("compute-%d", host)
+		berth(t, "provider", "create", name, "--uuid", computeID(host), "--url", url)
+		berth(t, "inventory", "set", name, "--resource", "VCPU=64", "--resource", "MEMORY_MB=65536", "--resource", "DISK_GB=1000", "--url", url)
+		if host < 3 {
+			api.add("host", map[string]any{"name": name, "uuid": computeID(host)})
+		}
+	}
+	for number := 11; number <= 22; number++ {
+		host := fmt.Sprintf("compute-%d", 1+number%2)
+		row := map[string]any{"uuid": computeID(number), "host": host}
+		switch number {
+		case 13:
+			row["vm_state"] = "soft-delete"
+		case 14:
+			row["vm_state"], row["host"] = "shelved_offloaded", nil
+		case 16:
+			row["vm_state"], row["host"] = "error", nil
+		case 17:
+			row["task_state"] = "migrating"
+		case 21:
+			row["extra_specs"] = map[string]string{"resources:VCPU": "3"}
+		}
+		api.add("server", row)
+		claimed := []int{1 + number%2}
+		switch number {
+		case 14, 22: // shelved; missing
+			continue
+		case 17, 18, 19: // live migration; evacuated; nothing explains it
+			claimed = []int{1, 2}
+		}
+		claim(number, "INSTANCE", claimed...)
+	}
+	api.add("change", map[string]any{"uuid": computeID(15), "set": map[string]any{}, "destroy": true})
+	for number, row := range map[int][3]string{31: {"resize", "finished", "12"}, 32: {"evacuation", "done", "18"}, 33: {"live-migration", "running", "17"}, 34: {"resize", "error", "12"}} {
+		instance, _ := strconv.Atoi(row[2])
+		api.add("migration", map[string]any{"uuid": computeID(number), "instance": computeID(instance), "type": row[0], "status": row[1], "from": "compute-2", "to": "compute-1"})
+		if number != 32 {
+			claim(number, "MIGRATION", 2)
+		}
+	}
+	want := []string{"orphan 15 compute-2", "orphan-migration 34 compute-2", "elsewhere 19 compute-1", "missing 22 compute-1", "amount 21 compute-2", "empty-host compute-3"}
+	found, servers := api.reconciled(3, "--url", url)
+	if !slices.Equal(found, want) || servers != 11 {
+		t.Fatalf("findings = %q of %d servers, want %q of 11", found, servers, want)
+	}
+	plan := filepath.Join(t.TempDir(), "plan.json")
+	found, _ = api.reconciled(3, "--url", url, "--repair", "--heal", "--providers", "--save-plan", plan)
+	for i := range want {
+		if i != 4 {
+			want[i] += " repaired"
+		}
+	}
+	if !slices.Equal(found, want) {
+		t.Fatalf("repaired = %q, want %q", found, want)
+	}
+	if found, _ = api.reconciled(3, "--url", url); !slices.Equal(found, []string{"amount 21 compute-2"}) {
+		t.Errorf("findings after the repair = %q", found)
+	}
+	berth(t, "reconcile", "--plan", strings.TrimSuffix(plan, ".json")+".undo.json", "--url", url)
+	if found, _ = api.reconciled(3, "--url", url); len(found) != 6 {
+		t.Errorf("findings after the undo = %q", found)
+	}
+}
