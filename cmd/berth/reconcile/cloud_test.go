@@ -2,7 +2,6 @@ package reconcile_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -28,6 +27,8 @@ type cloud struct {
 	directory string
 	// novaURL is the Compute API of --with nova; empty: none.
 	novaURL string
+	// signals interrupt commands; nil: none.
+	signals chan os.Signal
 }
 
 func newCloud(t *testing.T) *cloud {
@@ -127,13 +128,11 @@ func (c *cloud) reconcile(arguments ...string) ran {
 }
 
 func (c *cloud) run(arguments ...string) ran {
-	return c.runIn(c.t.Context(), arguments...)
-}
-
-func (c *cloud) runIn(ctx context.Context, arguments ...string) ran {
 	var stdout, stderr bytes.Buffer
-	host := frame.Frame{Environ: []string{"BERTH_URL=" + c.url}, Stdout: &stdout, Stderr: &stderr, Signals: frame.SystemSignals}
-	code := command.Run(ctx, &host, arguments)
+	host := frame.Frame{Environ: []string{"BERTH_URL=" + c.url}, Stdout: &stdout, Stderr: &stderr, Signals: func() (<-chan os.Signal, func()) {
+		return c.signals, func() {}
+	}}
+	code := command.Run(c.t.Context(), &host, arguments)
 	return ran{code, stdout.String(), stderr.String()}
 }
 

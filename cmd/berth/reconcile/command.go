@@ -220,7 +220,7 @@ func (r *run) executePlan(ctx context.Context) error {
 		}
 	}
 	changes := []executed{}
-	failed := r.execute(ctx, plan, func(change *Change, outcome Outcome) {
+	failed := r.execute(ctx, plan, r.options.plan, func(change *Change, outcome Outcome) {
 		changes = append(changes, executed{change.Findings, change.subject(), outcome})
 	})
 	if err := executedRows.Print(r.Stdout, *r.options.output, changes); err != nil {

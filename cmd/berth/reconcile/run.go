@@ -62,7 +62,7 @@ func (r *run) compare(ctx context.Context) error {
 		}
 	}
 	if err == nil && r.options.repair && len(changes) > 0 {
-		err = r.execute(ctx, plan, report.note)
+		err = r.execute(ctx, plan, report.Plan, report.note)
 	}
 	return r.finish(report, err)
 }
@@ -158,14 +158,14 @@ func (r *run) write(plan *Plan, report *report) error {
 }
 
 // execute makes the changes one after the other. It ends early after a signal and when the server is unavailable. done is
-// called after each change.
-func (r *run) execute(ctx context.Context, plan *Plan, done func(*Change, Outcome)) error {
+// called after each change. The path of the plan is for the error.
+func (r *run) execute(ctx context.Context, plan *Plan, path string, done func(*Change, Outcome)) error {
 	stop := r.StopOnSignals(ctx)
 	defer stop.Done()
 	failed := 0
 	for i := range plan.Changes {
 		if stop.Asked.Err() != nil {
-			return fmt.Errorf("interrupted after %d of %d changes; 'berth reconcile --plan' goes on", i, len(plan.Changes))
+			return fmt.Errorf("interrupted after %d of %d changes; 'berth reconcile --plan %s' goes on", i, len(plan.Changes), path)
 		}
 		r.progress.show("repairing: %d of %d", i, len(plan.Changes))
 		change := &plan.Changes[i]
@@ -177,7 +177,7 @@ func (r *run) execute(ctx context.Context, plan *Plan, done func(*Change, Outcom
 			fmt.Fprintf(r.Stderr, "berth: %v\n", err)
 		}
 		if errors.Is(err, client.ErrUnavailable) || errors.Is(err, client.ErrForbidden) || stop.AtOnce.Err() != nil {
-			return fmt.Errorf("ended after %d of %d changes; 'berth reconcile --plan' goes on", i, len(plan.Changes))
+			return fmt.Errorf("ended after %d of %d changes; 'berth reconcile --plan %s' goes on", i, len(plan.Changes), path)
 		}
 	}
 	r.progress.end()
