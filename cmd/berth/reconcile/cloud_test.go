@@ -27,6 +27,8 @@ type cloud struct {
 	directory string
 	// novaURL is the Compute API of --with nova; empty: none.
 	novaURL string
+	// environ are further variables of the commands.
+	environ []string
 	// signals interrupt commands; nil: none.
 	signals chan os.Signal
 }
@@ -129,7 +131,7 @@ func (c *cloud) reconcile(arguments ...string) ran {
 
 func (c *cloud) run(arguments ...string) ran {
 	var stdout, stderr bytes.Buffer
-	host := frame.Frame{Environ: []string{"BERTH_URL=" + c.url}, Stdout: &stdout, Stderr: &stderr, Signals: func() (<-chan os.Signal, func()) {
+	host := frame.Frame{Environ: append([]string{"BERTH_URL=" + c.url}, c.environ...), Stdout: &stdout, Stderr: &stderr, Signals: func() (<-chan os.Signal, func()) {
 		return c.signals, func() {}
 	}}
 	code := command.Run(c.t.Context(), &host, arguments)

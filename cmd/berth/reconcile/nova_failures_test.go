@@ -1,6 +1,8 @@
 package reconcile_test
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -68,6 +70,35 @@ func TestReconcile_NovaWithoutHosts_IsAnError(t *testing.T) {
 	}
 	api.servers[0]["status"] = "UNKNOWN"
 	c.expect([]string{}, "--with", "nova")
+}
+
+// TestReconcile_Keystone_FindsNovaInCatalog uses a Keystone that returns the token that a server without authentication
+// takes for an administrator.
+func TestReconcile_Keystone_FindsNovaInCatalog(t *testing.T) {
+	t.Parallel()
+	c, _ := novaCloud(t)
+	nova := c.novaURL
+	identity := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method+" "+r.URL.Path != "POST /v3/auth/tokens" {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("X-Subject-Token", "admin")
+		respond(w, http.StatusCreated, object{"token": object{"expires_at": "2126-01-01T00:00:00.000000Z", "catalog": []object{
+			{"type": "placement", "endpoints": []object{{"interface": "public", "region_id": "One", "url": c.url}}},
+			{"type": "compute", "endpoints": []object{{"interface": "public", "region_id": "One", "url": nova}}},
+		}}})
+	}))
+	t.Cleanup(identity.Close)
+	c.novaURL = ""
+	c.environ = []string{"OS_AUTH_URL=" + identity.URL + "/v3", "OS_USERNAME=admin", "OS_PASSWORD=secret", "OS_PROJECT_NAME=admin"}
+	got := c.reconcile("--with", "nova", "--url", "")
+	if want := (ran{frame.ExitOK, "No differences: 2 consumers, and 2 in nova.\n", ""}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got := c.reconcile("--with", "ironic"); got.code != frame.ExitFailed || !strings.Contains(got.stderr, "no public endpoint of the service type baremetal") {
+		t.Errorf("%+v", got)
+	}
 }
 
 func TestReconcile_EmptyHost_IsDeletedAndRestored(t *testing.T) {
