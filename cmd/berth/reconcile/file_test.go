@@ -37,7 +37,7 @@ func TestReconcile_OrphanOfFile_IsDeletedAndRestored(t *testing.T) {
 	}
 	plan := c.path("plan.json")
 	got := c.reconcile("--with", "file:"+file, "--repair", "--save-plan", plan)
-	if got.code != frame.ExitOK || !strings.Contains(got.stdout, "repaired") || c.allocations(id(12)) != "{}" || c.allocations(id(11)) == "{}" {
+	if got.code != frame.ExitOK || !strings.Contains(got.stdout, "1 difference: 1 repaired, 0 left.") || c.allocations(id(12)) != "{}" || c.allocations(id(11)) == "{}" {
 		t.Fatalf("with --repair: %+v", got)
 	}
 	c.expect([]string{}, "--with", "file:"+file)

@@ -98,7 +98,7 @@ type comparison struct {
 
 // compare returns the differences in the order of their kinds.
 func compare(state *state, known *knowledge, r *rules) []Finding {
-	c := &comparison{rules: r, state: state, known: known, hosts: map[uuid.UUID]bool{}}
+	c := &comparison{rules: r, state: state, known: known, hosts: map[uuid.UUID]bool{}, findings: []Finding{}}
 	for host := range known.hosts {
 		if root, exists := state.rootOf(host, known); exists {
 			c.hosts[root] = true
@@ -226,7 +226,7 @@ func (c *comparison) mayBeOn(known *server, root uuid.UUID) bool {
 // addElsewhere adds the allocations of a consumer in the tree of a wrong host. Allocations of a consumer that has none on its
 // own host stay until those are claimed, so that a server never loses all.
 func (c *comparison) addElsewhere(consumer *client.ListedConsumer, known *server, root uuid.UUID, allocations []client.ListedAllocation) {
-	if !c.isOld(consumer.CreatedAt) {
+	if !c.isOld(consumer.UpdatedAt) {
 		return
 	}
 	finding := c.finding(consumer)

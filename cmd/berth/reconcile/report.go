@@ -53,29 +53,38 @@ func (r *report) left() int {
 	return count
 }
 
-// print prints the findings as a table or a document, and for people what to do next.
-func (r *report) print(f *frame.Frame, format string) error {
-	if len(r.Findings) > 0 || format != frame.OutputTable {
-		if err := frame.PrintAs(f.Stdout, format, r, r.table()); err != nil {
-			return err
-		}
-	}
-	if format != frame.OutputTable {
+// show prints the findings with their repairs, for people: before the repair, so that they see what it does. A document is
+// printed afterwards, because it has the outcomes.
+func (r *report) show(f *frame.Frame, format string) error {
+	if format != frame.OutputTable || len(r.Findings) == 0 {
 		return nil
 	}
-	left := r.left()
-	switch {
-	case len(r.Findings) == 0:
-		return f.Printf("No differences: %d consumers, and %d in %s.", r.Consumers, r.Servers, r.Source)
-	case r.Plan == "" && r.hasPlan:
-		return f.Printf("\n%d differences, %d left. Nothing was changed; to repair them, add --repair.", len(r.Findings), left)
-	case r.Plan == "":
-		return f.Printf("\n%d differences, %d left.", len(r.Findings), left)
-	case left == len(r.Findings):
-		return f.Printf("\n%d differences, %d left. To repair them: berth reconcile --plan %s", len(r.Findings), left, r.Plan)
-	default:
-		return f.Printf("\n%d differences, %d left. To undo: berth reconcile --plan %s", len(r.Findings), left, r.UndoPlan)
+	return frame.PrintAs(f.Stdout, format, r, r.table())
+}
+
+// conclude prints the document, or for people the result and what to do next.
+func (r *report) conclude(f *frame.Frame, format string) error {
+	if format != frame.OutputTable {
+		return frame.PrintAs(f.Stdout, format, r, r.table())
 	}
+	left := r.left()
+	if len(r.Findings) == 0 {
+		return f.Printf("No differences: %d consumers, and %d in %s.", r.Consumers, r.Servers, r.Source)
+	}
+	next := ""
+	switch {
+	case r.Plan == "" && r.hasPlan:
+		next = " Nothing was changed; to repair them, add --repair."
+	case r.Plan != "" && left == len(r.Findings):
+		next = " To repair them: berth reconcile --plan " + r.Plan
+	case r.Plan != "":
+		next = " To undo: berth reconcile --plan " + r.UndoPlan
+	}
+	plural := "s"
+	if len(r.Findings) == 1 {
+		plural = ""
+	}
+	return f.Printf("\n%d difference%s: %d repaired, %d left.%s", len(r.Findings), plural, len(r.Findings)-left, left, next)
 }
 
 // table returns a row for each finding.

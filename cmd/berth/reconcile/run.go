@@ -61,6 +61,9 @@ func (r *run) compare(ctx context.Context) error {
 			err = r.write(plan, report)
 		}
 	}
+	if shown := report.show(r.Frame, *r.options.output); shown != nil {
+		return errors.Join(err, shown)
+	}
 	if err == nil && r.options.repair && len(changes) > 0 {
 		err = r.execute(ctx, plan, report.Plan, report.note)
 	}
@@ -189,7 +192,7 @@ func (r *run) execute(ctx context.Context, plan *Plan, path string, done func(*C
 
 // finish prints the report and writes the metrics. The error of the repair, if there is one, is the result.
 func (r *run) finish(report *report, failed error) error {
-	err := report.print(r.Frame, *r.options.output)
+	err := report.conclude(r.Frame, *r.options.output)
 	if r.options.metricsFile != "" && err == nil {
 		err = writeMetrics(r.options.metricsFile, metricsText(report.Source, report.Findings, r.started))
 	}
