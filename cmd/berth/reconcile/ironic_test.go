@@ -20,7 +20,7 @@ type bareMetal struct{ nodes, allocations []object }
 func (b *bareMetal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(r.URL.Path, "/v1/")
 	items := map[string][]object{"nodes": b.nodes, "allocations": b.allocations}[name]
-	if r.Header.Get("X-OpenStack-Ironic-API-Version") != "1.52" || r.FormValue("fields") == "" {
+	if r.Header.Get("X-OpenStack-Ironic-API-Version") != "1.52" || r.FormValue("fields") == "" || strings.Contains(r.FormValue("fields"), "allocation_uuid") {
 		respond(w, http.StatusNotAcceptable, object{})
 		return
 	}
@@ -33,8 +33,8 @@ func (b *bareMetal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // node adds a node of the class gold.
-func (b *bareMetal) node(number int, instance, allocation any) {
-	b.nodes = append(b.nodes, object{"uuid": id(number), "instance_uuid": instance, "allocation_uuid": allocation, "resource_class": "gold"})
+func (b *bareMetal) node(number int, instance any) {
+	b.nodes = append(b.nodes, object{"uuid": id(number), "instance_uuid": instance, "resource_class": "gold"})
 }
 
 // ironicCloud returns a cloud with three nodes, 1 to 3, an instance of nova on compute-1, and the API.
@@ -65,10 +65,10 @@ func TestReconcile_Ironic_ComparesOnlyNodes(t *testing.T) {
 	t.Parallel()
 	c, api, expect := ironicCloud(t)
 	gold := client.Resources{"CUSTOM_GOLD": 1}
-	api.node(1, id(11), nil)
-	api.node(2, nil, id(12))
-	api.node(3, nil, nil)
-	api.node(9, id(19), nil) // no provider
+	api.node(1, id(11))
+	api.node(2, id(12))
+	api.node(3, nil)
+	api.node(9, id(19)) // no provider
 	api.allocations = []object{{"uuid": id(12)}, {"uuid": id(14)}}
 	c.claim(id(11), "INSTANCE", map[uuid.UUID]client.Resources{id(1): gold})
 	c.claim(id(12), "INSTANCE", map[uuid.UUID]client.Resources{id(2): gold})
@@ -90,8 +90,8 @@ func TestReconcile_IronicInstanceMoved_IsHealed(t *testing.T) {
 	t.Parallel()
 	c, api, expect := ironicCloud(t)
 	gold := client.Resources{"CUSTOM_GOLD": 1}
-	api.node(1, nil, nil)
-	api.node(2, id(11), nil)
+	api.node(1, nil)
+	api.node(2, id(11))
 	c.claim(id(11), "INSTANCE", map[uuid.UUID]client.Resources{id(1): gold})
 	expect([]string{"elsewhere 11 " + id(1).String(), "missing 11 " + id(2).String()}, "--repair")
 	expect([]string{"elsewhere 11 " + id(1).String() + " repaired", "missing 11 " + id(2).String() + " repaired"},

@@ -23,38 +23,36 @@ func newIronicSource(service *client.Client) *ironicSource {
 
 func (s *ironicSource) name() string { return "ironic" }
 
-// ironicNode is a node of the Bare Metal API.
-type ironicNode struct {
-	UUID       uuid.UUID  `json:"uuid"`
-	Instance   *uuid.UUID `json:"instance_uuid"`
-	Allocation *uuid.UUID `json:"allocation_uuid"`
-	Class      *string    `json:"resource_class"`
+// ironicItem is a node or an allocation of the Bare Metal API. The members that the request does not name are nil.
+type ironicItem struct {
+	UUID     uuid.UUID  `json:"uuid"`
+	Instance *uuid.UUID `json:"instance_uuid"`
+	Class    *string    `json:"resource_class"`
 }
 
-// read reads allocations, then nodes: an allocation that gets its node in between is known.
+// read reads allocations, then nodes: an allocation that gets its node in between is an instance of the node. The list of
+// nodes does not request allocation_uuid, because ironic 21 fails if it is among the fields.
 func (s *ironicSource) read(ctx context.Context, progress *progressLine) (*knowledge, error) {
 	known := &knowledge{servers: map[uuid.UUID]server{}, hosts: map[string]uuid.UUID{}, onlyHosts: true,
 		notes: []string{"orphan-migration and empty-host: they are about hosts of instances"}}
-	err := s.pages(ctx, "allocations", "uuid", func(item ironicNode) {
-		known.servers[item.UUID] = server{}
+	err := s.pages(ctx, "allocations", "uuid", func(allocation ironicItem) {
+		known.servers[allocation.UUID] = server{}
 		progress.show("reading allocations of ironic: %d", len(known.servers))
 	})
 	if err != nil {
 		return nil, err
 	}
-	return known, s.pages(ctx, "nodes", "uuid,instance_uuid,allocation_uuid,resource_class", func(node ironicNode) {
+	return known, s.pages(ctx, "nodes", "uuid,instance_uuid,resource_class", func(node ironicItem) {
 		known.hosts[node.UUID.String()] = node.UUID
-		for _, consumer := range []*uuid.UUID{node.Allocation, node.Instance} {
-			if consumer != nil {
-				known.servers[*consumer] = server{isSettled: consumer == node.Instance, home: node.UUID.String(), amounts: node.amounts()}
-			}
+		if node.Instance != nil {
+			known.servers[*node.Instance] = server{isSettled: true, home: node.UUID.String(), amounts: node.amounts()}
 		}
 		progress.show("reading nodes of ironic: %d", len(known.hosts))
 	})
 }
 
 // amounts returns one of the resource class of the node; nil if it has none.
-func (n *ironicNode) amounts() map[string]int64 {
+func (n *ironicItem) amounts() map[string]int64 {
 	if n.Class == nil || *n.Class == "" {
 		return nil
 	}
@@ -68,11 +66,11 @@ func (n *ironicNode) amounts() map[string]int64 {
 }
 
 // pages calls do for each item of a list. The last page has no link.
-func (s *ironicSource) pages(ctx context.Context, list, fields string, do func(ironicNode)) error {
+func (s *ironicSource) pages(ctx context.Context, list, fields string, do func(ironicItem)) error {
 	for marker := ""; ; {
 		var page struct {
-			Nodes       []ironicNode `json:"nodes"`
-			Allocations []ironicNode `json:"allocations"`
+			Nodes       []ironicItem `json:"nodes"`
+			Allocations []ironicItem `json:"allocations"`
 			Next        string       `json:"next"`
 		}
 		query := url.Values{"fields": {fields}, "limit": {strconv.Itoa(pageSize)}}

@@ -17,20 +17,21 @@ import (
 	"time"
 )
 
-// computeAPI is Debian's Compute API (the package python3-nova), with rows that nova's own objects write.
-type computeAPI struct {
+// peerAPI is an API of Debian's nova or ironic (the packages python3-nova and python3-ironic), with rows that their own
+// objects write.
+type peerAPI struct {
 	t    *testing.T
 	url  string
 	into io.Writer
 	from *bufio.Reader
 }
 
-// startCompute starts a Compute API with pages of three items, until the test ends.
-func startCompute(t *testing.T) *computeAPI {
+// startPeer starts the API of a script, with pages of two or three items, until the test ends. The path is that of the API.
+func startPeer(t *testing.T, script, path string) *peerAPI {
 	t.Helper()
 	port := freePort(t)
 	directory := t.TempDir()
-	command := exec.Command(python, "compute_api.py", directory, strconv.Itoa(port))
+	command := exec.Command(python, script, directory, strconv.Itoa(port))
 	into, err := command.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -44,30 +45,30 @@ func startCompute(t *testing.T) *computeAPI {
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	late := time.AfterFunc(5*time.Minute, func() { command.Process.Kill() })
+	late := time.AfterFunc(time.Minute, func() { command.Process.Kill() })
 	t.Cleanup(func() {
 		late.Stop()
-		into.Close()
-		if err := command.Wait(); err != nil || t.Failed() {
-			t.Logf("the Compute API ended: %v\n%s", err, printed.String())
+		command.Process.Kill()
+		if err := command.Wait(); t.Failed() {
+			t.Logf("%s ended: %v\n%s", script, err, printed.String())
 		}
 	})
-	api := &computeAPI{t: t, url: fmt.Sprintf("http://127.0.0.1:%d/v2.1", port), into: into, from: bufio.NewReader(from)}
+	api := &peerAPI{t: t, url: fmt.Sprintf("http://127.0.0.1:%d%s", port, path), into: into, from: bufio.NewReader(from)}
 	api.expect("ready")
 	return api
 }
 
 // expect fails the test if the next line of the program is another one.
-func (c *computeAPI) expect(want string) {
+func (c *peerAPI) expect(want string) {
 	c.t.Helper()
 	line, err := c.from.ReadString('\n')
 	if strings.TrimSpace(line) != want {
-		c.t.Fatalf("the Compute API printed %q, want %q; %v", line, want, err)
+		c.t.Fatalf("the API printed %q, want %q; %v", line, want, err)
 	}
 }
 
-// add writes a row: a host, a server, a migration, or a change of a server.
-func (c *computeAPI) add(kind string, row map[string]any) {
+// add writes a row of a kind that the script knows.
+func (c *peerAPI) add(kind string, row map[string]any) {
 	c.t.Helper()
 	row["make"] = kind
 	if err := json.NewEncoder(c.into).Encode(row); err != nil {
@@ -79,11 +80,11 @@ func (c *computeAPI) add(kind string, row map[string]any) {
 // computeID is the UUID of a host, server or migration by its number.
 func computeID(number int) string { return fmt.Sprintf("c0ffee00-0000-4000-8000-%012d", number) }
 
-// reconciled runs `berth reconcile --with nova` and returns its findings as "kind number host outcome", and the number of
+// reconciled runs `berth reconcile` with a source and returns its findings as "kind number host outcome", and the number of
 // servers that it read.
-func (c *computeAPI) reconciled(code int, arguments ...string) (findings []string, servers int) {
+func (c *peerAPI) reconciled(code int, source string, arguments ...string) (findings []string, servers int) {
 	c.t.Helper()
-	line := []string{"reconcile", "--with", "nova", "--nova-url", c.url, "--min-age", "0", "--settle", "10ms", "--output", "json"}
+	line := []string{"reconcile", "--with", source, "--" + source + "-url", c.url, "--min-age", "0", "--settle", "10ms", "--output", "json"}
 	command := berthCommand(c.t, append(line, arguments...)...)
 	var printed strings.Builder
 	command.Stderr = &printed
@@ -116,7 +117,7 @@ func (c *computeAPI) reconciled(code int, arguments ...string) (findings []strin
 // their migrations, in pages of three.
 func TestReconcile_DebianNova_IsRepaired(t *testing.T) {
 	t.Parallel()
-	api := startCompute(t)
+	api := startPeer(t, "compute_api.py", "/v2.1")
 	url := serve(t)
 	claim := func(number int, kind string, hosts ...int) {
 		t.Helper()
@@ -168,12 +169,12 @@ func TestReconcile_DebianNova_IsRepaired(t *testing.T) {
 		}
 	}
 	want := []string{"orphan 15 compute-2", "orphan-migration 34 compute-2", "elsewhere 19 compute-1", "missing 22 compute-1", "amount 21 compute-2", "empty-host compute-3"}
-	found, servers := api.reconciled(3, "--url", url)
+	found, servers := api.reconciled(3, "nova", "--url", url)
 	if !slices.Equal(found, want) || servers != 11 {
 		t.Fatalf("findings = %q of %d servers, want %q of 11", found, servers, want)
 	}
 	plan := filepath.Join(t.TempDir(), "plan.json")
-	found, _ = api.reconciled(3, "--url", url, "--repair", "--heal", "--providers", "--save-plan", plan)
+	found, _ = api.reconciled(3, "nova", "--url", url, "--repair", "--heal", "--providers", "--save-plan", plan)
 	for i := range want {
 		if i != 4 {
 			want[i] += " repaired"
@@ -182,11 +183,46 @@ func TestReconcile_DebianNova_IsRepaired(t *testing.T) {
 	if !slices.Equal(found, want) {
 		t.Fatalf("repaired = %q, want %q", found, want)
 	}
-	if found, _ = api.reconciled(3, "--url", url); !slices.Equal(found, []string{"amount 21 compute-2"}) {
+	if found, _ = api.reconciled(3, "nova", "--url", url); !slices.Equal(found, []string{"amount 21 compute-2"}) {
 		t.Errorf("findings after the repair = %q", found)
 	}
 	berth(t, "reconcile", "--plan", strings.TrimSuffix(plan, ".json")+".undo.json", "--url", url)
-	if found, _ = api.reconciled(3, "--url", url); len(found) != 6 {
+	if found, _ = api.reconciled(3, "nova", "--url", url); len(found) != 6 {
 		t.Errorf("findings after the undo = %q", found)
+	}
+}
+
+// TestReconcile_DebianIronic_IsRepaired compares a server with Debian's ironic, in pages of two.
+func TestReconcile_DebianIronic_IsRepaired(t *testing.T) {
+	t.Parallel()
+	api := startPeer(t, "baremetal_api.py", "")
+	url := serve(t)
+	berth(t, "class", "create", "CUSTOM_GOLD", "--url", url)
+	claim := func(number, node int) {
+		berth(t, "allocation", "set", computeID(number), "--project", "lab", "--user", "eve", "--type", "INSTANCE", "--on", computeID(node)+"=CUSTOM_GOLD:1", "--url", url)
+	}
+	for node := 1; node <= 5; node++ {
+		berth(t, "provider", "create", computeID(node), "--uuid", computeID(node), "--url", url)
+		berth(t, "inventory", "set", computeID(node), "--resource", "CUSTOM_GOLD=1", "--url", url)
+		row := map[string]any{"uuid": computeID(node)}
+		if node == 1 || node == 5 {
+			row["instance"] = computeID(10 + node)
+		}
+		api.add("node", row)
+	}
+	api.add("allocation", map[string]any{"uuid": computeID(12), "node": computeID(2)})
+	api.add("allocation", map[string]any{"uuid": computeID(14)})
+	api.add("serve", map[string]any{})
+	claim(11, 1)
+	claim(12, 2)
+	claim(13, 3)
+	claim(15, 4) // its instance is on node 5
+	want := []string{"orphan 13 " + computeID(3), "elsewhere 15 " + computeID(4), "missing 15 " + computeID(5)}
+	if found, servers := api.reconciled(3, "ironic", "--url", url); !slices.Equal(found, want) || servers != 4 {
+		t.Fatalf("findings = %q of %d servers, want %q of 4", found, servers, want)
+	}
+	api.reconciled(0, "ironic", "--url", url, "--repair", "--heal", "--save-plan", filepath.Join(t.TempDir(), "plan.json"))
+	if found, _ := api.reconciled(0, "ironic", "--url", url); len(found) != 0 {
+		t.Errorf("findings after the repair = %q", found)
 	}
 }
