@@ -11,7 +11,7 @@ import (
 )
 
 // Exit codes of all commands except 'berth db online-data-migrations' and 'berth status', which
-// have those of placement-manage and placement-status.
+// have those of placement-manage and placement-status. 'berth reconcile' has one more.
 const (
 	ExitOK     = 0
 	ExitFailed = 1
@@ -19,7 +19,7 @@ const (
 )
 
 // CodedError ends a command with a specific exit code, for compatibility with placement-manage
-// and placement-status. A nil Cause means that the command has printed the error.
+// and placement-status, and for scripts. A nil Cause means that the command has printed the error.
 type CodedError struct {
 	Code  int
 	Cause error

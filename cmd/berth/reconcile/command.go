@@ -213,6 +213,9 @@ func (r *run) executePlan(ctx context.Context) error {
 	if err != nil {
 		return frame.InputErrors{err}
 	}
+	if address, err := r.service.Address(ctx); err == nil && address != plan.Service {
+		fmt.Fprintf(r.Stderr, "berth: warning: the plan was made for the server at %s, this is %s\n", plan.Service, address)
+	}
 	undo := r.options.undoPath(r.options.plan)
 	if _, err := os.Lstat(undo); errors.Is(err, fs.ErrNotExist) {
 		if err := plan.inverse().write(undo); err != nil {
@@ -238,5 +241,5 @@ func needsExtensions(ctx context.Context, service *client.Client, err error) err
 		return err
 	}
 	address, _ := service.Address(ctx)
-	return fmt.Errorf("The service at %s has no berth 1.4, which berth reconcile needs.", address)
+	return fmt.Errorf("the service at %s has no berth 1.4, which berth reconcile needs", address)
 }

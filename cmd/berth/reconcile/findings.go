@@ -298,10 +298,17 @@ func sumOf(allocations []client.ListedAllocation) client.ClassAmounts {
 	return amountsOf(sums)
 }
 
-// amountsOf returns amounts in the order of the classes, without those that are 0.
+// amountsOf returns amounts without those that are 0: first those of flavors, as the server orders them, then by name.
 func amountsOf(sums map[string]int64) client.ClassAmounts {
 	amounts := client.ClassAmounts{}
-	for _, class := range slices.Sorted(maps.Keys(sums)) {
+	rank := func(class string) int {
+		if i := slices.Index(flavorClasses, class); i >= 0 {
+			return i
+		}
+		return len(flavorClasses)
+	}
+	classes := slices.SortedFunc(maps.Keys(sums), func(a, b string) int { return cmp.Or(rank(a)-rank(b), cmp.Compare(a, b)) })
+	for _, class := range classes {
 		if sums[class] > 0 {
 			amounts = append(amounts, client.ClassAmount{Class: class, Amount: sums[class]})
 		}

@@ -106,3 +106,39 @@ func TestReconcile_ChangedBetweenReadings_IsNoFinding(t *testing.T) {
 	})).URL
 	c.expect([]string{"orphan 14 compute-1"}, "--with", "file:"+file)
 }
+
+func TestReconcile_ServiceWithoutExtensions_IsNamed(t *testing.T) {
+	t.Parallel()
+	c := twoHosts(t)
+	inner := c.server.Handler
+	c.url = servertest.Listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		version, _, _ := strings.Cut(r.Header.Get("OpenStack-API-Version"), ",")
+		r.Header.Set("OpenStack-API-Version", version)
+		inner.ServeHTTP(w, r)
+	})).URL
+	got := c.reconcile("--with", "file:"+c.file("known.txt", id(11).String()+"\n"))
+	if want := (ran{frame.ExitFailed, "", "berth: the service at " + c.url + " has no berth 1.4, which berth reconcile needs\n"}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+func TestReconcile_Documents_HaveTheSameMembers(t *testing.T) {
+	t.Parallel()
+	c := twoHosts(t)
+	file := c.file("known.txt", id(11).String()+"\n"+id(12).String()+"\n")
+	for format, want := range map[string]string{
+		"json": `"findings": []`, "yaml": "findings: []", "csv": "FINDING,CONSUMER,HOST,RESOURCES,REASON,REPAIR\n",
+	} {
+		if got := c.reconcile("--with", "file:"+file, "--output", format); got.code != frame.ExitOK || !strings.Contains(got.stdout, want) {
+			t.Errorf("%s: %+v, want %q", format, got, want)
+		}
+	}
+	orphan := c.file("orphan.txt", id(11).String()+"\n")
+	want := "orphan," + id(12).String() + ",compute-2,VCPU=2 MEMORY_MB=2048 DISK_GB=20,the source does not have it,delete its allocations\n"
+	if got := c.reconcile("--with", "file:"+orphan, "--output", "csv"); got.code != 3 || !strings.HasSuffix(got.stdout, want) {
+		t.Errorf("csv: %+v, want %q", got, want)
+	}
+	if got := c.reconcile("--with", "file:"+orphan, "--output", "yaml"); !strings.Contains(got.stdout, "VCPU: 2") || !strings.Contains(got.stdout, "generation: 1") {
+		t.Errorf("yaml: %+v", got)
+	}
+}

@@ -27,6 +27,8 @@ type compute struct {
 	maxPage int
 	// failingPage is the number of the page of servers that fails; 0: none.
 	failingPage int
+	// endingCell: services do not answer after the first hypervisor was listed.
+	endingCell bool
 	// unlisted are servers that exist, and that lists do not have.
 	unlisted []uuid.UUID
 }
@@ -95,6 +97,9 @@ func (a *compute) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case path == "os-services":
 		respond(w, http.StatusOK, object{"services": a.services})
 	case path == "os-hypervisors":
+		if a.endingCell {
+			a.services = []object{{"binary": "nova-compute", "host": "compute-1", "status": "UNKNOWN"}}
+		}
 		a.page(w, r, "hypervisors", "id", a.hypervisors)
 	case path == "os-migrations":
 		a.page(w, r, "migrations", "uuid", slices.DeleteFunc(slices.Clone(a.migrations), func(m object) bool { return m["status"] != r.FormValue("status") }))

@@ -40,6 +40,18 @@ func TestReconcile_NovaCellDown_ChangesNothing(t *testing.T) {
 	}
 }
 
+func TestReconcile_NovaCellEndsMeanwhile_ChangesNothing(t *testing.T) {
+	t.Parallel()
+	c, api := novaCloud(t)
+	c.claim(id(13), "MIGRATION", map[uuid.UUID]client.Resources{id(1): small})
+	c.expect([]string{"orphan-migration 13 compute-1"}, "--with", "nova")
+	api.endingCell = true
+	got := c.reconcile("--with", "nova", "--repair", "--save-plan", c.path("plan.json"))
+	if got.code != frame.ExitFailed || !strings.Contains(got.stderr, "the cell of the host compute-1 does not answer") || c.allocations(id(13)) == "{}" {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestReconcile_NovaOld_SkipsWhatItCannotTell(t *testing.T) {
 	t.Parallel()
 	c, api := novaCloud(t)

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -57,7 +58,9 @@ func (s *novaSource) read(ctx context.Context, progress *progressLine) (*knowled
 	for _, move := range known.migrations {
 		known.explain(move, services)
 	}
-	return known, nil
+	// A cell that has ended meanwhile is missing from the lists.
+	_, err = s.services(ctx)
+	return known, err
 }
 
 // services returns the hosts of nova-compute services, and chooses the microversion. It returns an error if a cell does not
@@ -108,28 +111,15 @@ type novaServer struct {
 
 // servers reads the servers of all projects, also those that are deleted and can be restored.
 func (s *novaSource) servers(ctx context.Context, known *knowledge, progress *progressLine) error {
-	for marker := ""; ; {
-		var page struct{ Servers []novaServer }
-		query := url.Values{"all_tenants": {"1"}, "soft_deleted": {"true"}, "limit": {strconv.Itoa(pageSize)}}
-		if marker != "" {
-			query.Set("marker", marker)
+	query := url.Values{"all_tenants": {"1"}, "soft_deleted": {"true"}}
+	return novaPages(ctx, s, "servers/detail", "servers", query, func(read *novaServer) (uuid.UUID, error) {
+		if !read.Hypervisor.isSet && read.Status != "UNKNOWN" {
+			return read.ID, fmt.Errorf("server %s has no OS-EXT-SRV-ATTR:hypervisor_hostname; use credentials of an administrator", read.ID)
 		}
-		if err := s.get(ctx, "servers/detail", query, &page); err != nil {
-			return err
-		}
-		if len(page.Servers) == 0 {
-			return nil
-		}
-		for i := range page.Servers {
-			read := &page.Servers[i]
-			if !read.Hypervisor.isSet && read.Status != "UNKNOWN" {
-				return fmt.Errorf("server %s has no OS-EXT-SRV-ATTR:hypervisor_hostname; use credentials of an administrator", read.ID)
-			}
-			known.servers[read.ID] = read.server()
-		}
-		marker = page.Servers[len(page.Servers)-1].ID.String()
+		known.servers[read.ID] = read.server()
 		progress.show("reading servers of nova: %d", len(known.servers))
-	}
+		return read.ID, nil
+	})
 }
 
 // server returns what counts of a server. Servers in ERROR, in BUILD or with a task may be on their way between hosts.
@@ -147,58 +137,68 @@ func (n *novaServer) server() server {
 	}
 }
 
+// novaHypervisor is a hypervisor of the Compute API.
+type novaHypervisor struct {
+	ID   uuid.UUID `json:"id"`
+	Name string    `json:"hypervisor_hostname"`
+}
+
 // hypervisors reads the names and UUIDs of all hypervisors.
 func (s *novaSource) hypervisors(ctx context.Context, known *knowledge, progress *progressLine) error {
-	for marker := ""; ; {
-		var page struct {
-			Hypervisors []struct {
-				ID   uuid.UUID `json:"id"`
-				Name string    `json:"hypervisor_hostname"`
-			}
-		}
-		query := url.Values{"limit": {strconv.Itoa(pageSize)}}
-		if marker != "" {
-			query.Set("marker", marker)
-		}
-		if err := s.get(ctx, "os-hypervisors", query, &page); err != nil {
-			return err
-		}
-		if len(page.Hypervisors) == 0 {
-			return nil
-		}
-		for _, hypervisor := range page.Hypervisors {
-			known.hosts[hypervisor.Name] = hypervisor.ID
-		}
-		marker = page.Hypervisors[len(page.Hypervisors)-1].ID.String()
+	return novaPages(ctx, s, "os-hypervisors", "hypervisors", url.Values{}, func(read *novaHypervisor) (uuid.UUID, error) {
+		known.hosts[read.Name] = read.ID
 		progress.show("reading hypervisors of nova: %d", len(known.hosts))
-	}
+		return read.ID, nil
+	})
 }
 
 // migrations reads the migrations in progress, one status after the other.
 func (s *novaSource) migrations(ctx context.Context, progress *progressLine) (map[uuid.UUID]migration, error) {
 	moves := map[uuid.UUID]migration{}
 	for _, status := range migrationStatuses {
-		for marker := ""; ; {
-			var page struct{ Migrations []novaMigration }
-			query := url.Values{"status": {status}, "limit": {strconv.Itoa(pageSize)}}
-			if marker != "" {
-				query.Set("marker", marker)
+		err := novaPages(ctx, s, "os-migrations", "migrations", url.Values{"status": {status}}, func(read *novaMigration) (uuid.UUID, error) {
+			moves[read.UUID] = migration{
+				instance: read.Instance, source: read.SourceNode, sourceService: read.SourceHost, status: read.Status, kind: read.Kind,
 			}
-			if err := s.get(ctx, "os-migrations", query, &page); err != nil {
-				return nil, err
-			}
-			if len(page.Migrations) == 0 {
-				break
-			}
-			for _, move := range page.Migrations {
-				moves[move.UUID] = migration{instance: move.Instance, source: move.SourceNode, sourceService: move.SourceHost,
-					status: move.Status, kind: move.Kind}
-			}
-			marker = page.Migrations[len(page.Migrations)-1].UUID.String()
 			progress.show("reading migrations of nova: %d in progress", len(moves))
+			return read.UUID, nil
+		})
+		if err != nil {
+			return nil, err
 		}
 	}
 	return moves, nil
+}
+
+// novaPages calls do for each item of a list. do returns the UUID of the item, after which the next page begins. The last page
+// is empty: the links of nova's pages are missing from some lists.
+func novaPages[T any](ctx context.Context, s *novaSource, path, name string, query url.Values, do func(*T) (uuid.UUID, error)) error {
+	query.Set("limit", strconv.Itoa(pageSize))
+	for previous := uuid.Nil; ; {
+		var page map[string]json.RawMessage
+		if err := s.get(ctx, path, query, &page); err != nil {
+			return err
+		}
+		var items []T
+		if err := json.Unmarshal(page[name], &items); err != nil {
+			return fmt.Errorf("GET %s: the response has no list of %s: %w", path, name, err)
+		}
+		last := uuid.Nil
+		for i := range items {
+			var err error
+			if last, err = do(&items[i]); err != nil {
+				return err
+			}
+		}
+		switch last {
+		case uuid.Nil:
+			return nil
+		case previous:
+			return fmt.Errorf("GET %s: the page after %s ends with it again", path, last)
+		}
+		previous = last
+		query.Set("marker", last.String())
+	}
 }
 
 // novaMigration is a migration of the Compute API.
