@@ -133,6 +133,7 @@ func TestReconcile_EmptyHost_IsDeletedAndRestored(t *testing.T) {
 	c.host("compute-new", 6)
 	api.hypervisors = append(api.hypervisors, object{"id": id(7), "hypervisor_hostname": "compute-new"})
 	c.inventories(c.host("segment", 8), client.Resources{"IPV4_ADDRESS": 250})
+	c.claim(id(40), "RESERVATION", map[uuid.UUID]client.Resources{c.host("compute-used", 9): small})
 	c.expect([]string{"empty-host compute-old"}, "--with", "nova")
 	c.expect([]string{}, "--with", "nova", "--min-age", "1h")
 	tree := func() string { return c.run("tree", "compute-old", "--output", "json").stdout }
