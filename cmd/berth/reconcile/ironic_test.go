@@ -11,6 +11,8 @@ import (
 
 	"github.com/berthd/berth/client"
 	"github.com/berthd/berth/cmd/berth/frame"
+	"github.com/berthd/berth/internal/test/servertest"
+	"github.com/berthd/berth/server/data/postgres"
 )
 
 // bareMetal is a Bare Metal API with one item in each page.
@@ -99,4 +101,33 @@ func TestReconcile_IronicInstanceMoved_IsHealed(t *testing.T) {
 	if got, want := c.allocations(id(11)), textOf(map[uuid.UUID]client.Resources{id(2): gold}); got != want {
 		t.Errorf("allocations = %s, want %s", got, want)
 	}
+}
+
+// TestReconcile_NodeAllocation_IsNoOrphan uses the Bare Metal API of the server itself, whose node allocations are consumers.
+func TestReconcile_NodeAllocation_IsNoOrphan(t *testing.T) {
+	t.Parallel()
+	server := servertest.New(t, servertest.Options{Store: postgres.Options{MaxConns: 6}, Server: servertest.Baremetal(servertest.Conductor)})
+	if err := server.Store.SetBaremetalBackend(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	server.StartConductor(t)
+	url := server.Listen(t).URL
+	service, err := client.New(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cloud{t: t, server: server, url: url, client: service, directory: t.TempDir()}
+	for _, line := range []string{
+		"node create --driver fake-hardware --name rack-1 --resource-class gold", "node manage rack-1 --wait", "node provide rack-1 --wait",
+		"allocation create --resource-class gold --uuid " + id(21).String() + " --wait",
+	} {
+		if got := c.run(append([]string{"baremetal"}, strings.Fields(line)...)...); got.code != frame.ExitOK {
+			t.Fatalf("%s: %s", line, got.stderr)
+		}
+	}
+	shown, err := c.client.ConsumerShow(t.Context(), id(21))
+	if err != nil || shown.NodeAllocation == nil {
+		t.Fatalf("the consumer of the node allocation = %+v, %v", shown, err)
+	}
+	c.expect([]string{}, "--with", "file:"+c.file("known.txt", "# none\n"), "--type", shown.Type)
 }
