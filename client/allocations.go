@@ -26,6 +26,7 @@ func (c *Client) AllocationList(ctx context.Context, consumer uuid.UUID) (*Consu
 	read := &Consumer{
 		Allocations: make(map[uuid.UUID]Resources, len(answer.Allocations)), Generation: answer.ConsumerGeneration,
 		ProjectID: value(answer.ProjectID), UserID: value(answer.UserID), Type: value(answer.ConsumerType),
+		Lease: leaseOf(answer.Lease),
 	}
 	for text, record := range answer.Allocations {
 		provider, err := uuid.Parse(text)
@@ -46,6 +47,7 @@ type claimed struct {
 	Mappings    map[string][]uuid.UUID `json:"mappings,omitempty"`
 	ProjectID   string                 `json:"project_id"`
 	UserID      string                 `json:"user_id"`
+	Lease       *LeaseTerms            `json:"lease,omitempty"`
 }
 
 type taken struct {
@@ -86,6 +88,8 @@ func versionFor(records Allocations) (version api.Microversion, anyType string, 
 		case consumer.ProjectID == "" || consumer.UserID == "":
 			return "", "", fmt.Errorf("consumer %s: the project and the user are missing", id)
 		case emptied:
+		case !named && consumer.NewLease != nil:
+			return "", "", fmt.Errorf("consumer %s has no type and must be given one with its lease, such as JOB", id)
 		case consumer.Type == "" && consumer.Generation == nil:
 			return "", "", fmt.Errorf("consumer %s is new and must be given a type, such as INSTANCE", id)
 		case !named:
@@ -114,7 +118,7 @@ func onWire(records Allocations, mappings map[string][]uuid.UUID) (map[uuid.UUID
 	for id, consumer := range records {
 		record := claimed{
 			Allocations: takenOf(consumer.Allocations), Generation: consumer.Generation, Mappings: mappings,
-			ProjectID: consumer.ProjectID, UserID: consumer.UserID,
+			ProjectID: consumer.ProjectID, UserID: consumer.UserID, Lease: consumer.NewLease,
 		}
 		if version == newest {
 			record.Type = consumer.Type
@@ -140,7 +144,10 @@ func (c *Client) AllocationReplace(ctx context.Context, consumer uuid.UUID, want
 	if ctx.Value(explainedClaimKey{}) != nil && version == newest {
 		ctx = withAtLeast(ctx, berth12)
 	}
-	return c.do(ctx, nil, request{method: http.MethodPut, path: "allocations/" + consumer.String(), body: records[consumer], version: version})
+	needs := leaseVersion(Allocations{consumer: wanted})
+	return c.do(ctx, nil, request{
+		method: http.MethodPut, path: "allocations/" + consumer.String(), body: records[consumer], version: version, needs: needs, asksFirst: needs != "",
+	})
 }
 
 // AllocationReplaceMany replaces the allocations of several consumers in one transaction. The service checks the
@@ -151,7 +158,8 @@ func (c *Client) AllocationReplaceMany(ctx context.Context, wanted Allocations) 
 	if err != nil {
 		return err
 	}
-	return c.doKeyedIfPossible(ctx, request{method: http.MethodPost, path: "allocations", body: records, version: version})
+	needs := leaseVersion(wanted)
+	return c.doKeyedIfPossible(ctx, request{method: http.MethodPost, path: "allocations", body: records, version: version, needs: needs, asksFirst: needs != ""})
 }
 
 // AllocationDelete deletes all allocations of a consumer, whatever the generation. ErrNotFound: it has none.
@@ -187,5 +195,6 @@ func (c *Client) Reshape(ctx context.Context, inventories map[uuid.UUID]Provider
 		}
 		whole.Inventories[provider] = replacing
 	}
-	return c.doKeyedIfPossible(ctx, request{method: http.MethodPost, path: "reshaper", body: whole, version: version})
+	needs := leaseVersion(allocations)
+	return c.doKeyedIfPossible(ctx, request{method: http.MethodPost, path: "reshaper", body: whole, version: version, needs: needs, asksFirst: needs != ""})
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	api "github.com/berthd/berth/gen/client"
 )
 
 // berth16 is the first version of the extensions with leases.
@@ -43,6 +45,28 @@ type Lease struct {
 	Seconds   *int       `json:"seconds"`
 	Until     *time.Time `json:"until"`
 	ExpiresAt time.Time  `json:"expires_at"`
+}
+
+// leaseOf returns a lease of a response; nil: none.
+func leaseOf(read *api.Lease) *Lease {
+	if read == nil {
+		return nil
+	}
+	lease := &Lease{Until: read.Until, ExpiresAt: read.ExpiresAt}
+	if read.Seconds != nil {
+		lease.Seconds = new(int(*read.Seconds))
+	}
+	return lease
+}
+
+// leaseVersion returns the version of the extensions that the leases of records need; "": there are none.
+func leaseVersion(records Allocations) string {
+	for _, record := range records {
+		if record.NewLease != nil {
+			return berth16
+		}
+	}
+	return ""
 }
 
 // LeasesRenewed is what became of the leases of a request.

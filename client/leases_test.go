@@ -77,6 +77,36 @@ func TestClient_Leases_WrittenReadAndRenewed(t *testing.T) {
 	}
 }
 
+func TestClient_LeaseOfReplacedAllocations_WrittenAndRead(t *testing.T) {
+	t.Parallel()
+	client := newClient(t)
+	leasedConsumers(t, client, nil)
+	ctx := WithExtensions(t.Context(), berth16)
+	for name, c := range map[string]struct {
+		lease *LeaseTerms
+		want  int
+	}{"given": {&LeaseTerms{Seconds: 60}, 60}, "kept": {nil, 60}, "taken away": {&LeaseTerms{}, 0}} {
+		write := func(lease *LeaseTerms) *Lease {
+			t.Helper()
+			record := must(client.AllocationList(ctx, id(11)))(t)
+			record.NewLease = lease
+			if err := client.AllocationReplace(t.Context(), id(11), record, nil); err != nil {
+				t.Fatal(err)
+			}
+			return must(client.AllocationList(ctx, id(11)))(t).Lease
+		}
+		write(&LeaseTerms{Seconds: 60})
+		if got := write(c.lease); (got != nil) != (c.want > 0) || got != nil && *got.Seconds != c.want {
+			t.Errorf("%s: lease %+v, want %d seconds", name, got, c.want)
+		}
+	}
+	record := must(client.AllocationList(t.Context(), id(11)))(t)
+	record.Type, record.NewLease = NoType, &LeaseTerms{Seconds: 60}
+	if err := client.AllocationReplace(t.Context(), id(11), record, nil); err == nil || errors.Is(err, ErrOutcomeUnknown) {
+		t.Errorf("a lease of a consumer without a type: %v", err)
+	}
+}
+
 func TestClient_Keep_RenewsUntilContextEnds(t *testing.T) {
 	t.Parallel()
 	renewals := 0

@@ -44,6 +44,10 @@ type Consumer struct {
 	ProjectID, UserID string
 	// Type is such as INSTANCE; "unknown" for a consumer that has none.
 	Type string
+	// Lease is the lease that was read; nil without one, and if the context does not select berth 1.6. Writes ignore it.
+	Lease *Lease
+	// NewLease is the lease to write, which needs berth 1.6; nil: a new consumer has none, and others keep theirs.
+	NewLease *LeaseTerms
 }
 
 // Allocations are consumers by their uuid.
@@ -54,6 +58,12 @@ func (c *Consumer) Clone() *Consumer {
 	copied := *c
 	if c.Generation != nil {
 		copied.Generation = new(*c.Generation)
+	}
+	if c.Lease != nil {
+		copied.Lease = new(*c.Lease)
+	}
+	if c.NewLease != nil {
+		copied.NewLease = new(*c.NewLease)
 	}
 	copied.Allocations = make(map[uuid.UUID]Resources, len(c.Allocations))
 	for provider, resources := range c.Allocations {
