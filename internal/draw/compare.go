@@ -23,7 +23,7 @@ type Changes struct {
 	Providers []ProviderChange `json:"providers"`
 	// Moves lists the changes of allocations, by consumer.
 	Moves []Move `json:"moves"`
-	// Consumers lists the consumers whose project, user or type changes. Compare does not set it.
+	// Consumers lists the consumers whose project, user, type or lease changes. Compare does not set it.
 	Consumers []ConsumerChange `json:"consumers,omitempty"`
 	// Names lists the added and removed resource classes and traits. Compare does not set it.
 	Names []NameChange `json:"names,omitempty"`

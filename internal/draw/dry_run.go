@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -93,15 +95,18 @@ func recordOf(part *api.ConsumerPart, kind string) *client.Consumer {
 	return record
 }
 
-// ownersOf returns the consumers whose project, user or type changes.
+// ownersOf returns the consumers whose project, user, type or lease changes, with the new ones that get a lease.
 func ownersOf(changed *api.StateChange) []ConsumerChange {
 	var changes []ConsumerChange
 	for _, id := range slices.SortedFunc(maps.Keys(changed.Consumers), func(a, b uuid.UUID) int { return strings.Compare(a.String(), b.String()) }) {
 		before, after := changed.Consumers[id].Before, changed.Consumers[id].After
-		if before == nil || after == nil {
+		if after == nil {
 			continue
 		}
 		var fields []OwnerChange
+		if before == nil {
+			before = &api.ConsumerPart{}
+		}
 		for _, field := range []struct {
 			name     string
 			from, to *string
@@ -110,11 +115,26 @@ func ownersOf(changed *api.StateChange) []ConsumerChange {
 				fields = append(fields, OwnerChange{Field: field.name, From: *field.from, To: *field.to})
 			}
 		}
+		if before.Lease != nil || after.Lease != nil {
+			fields = append(fields, OwnerChange{Field: "lease", From: leaseOf(before.Lease), To: leaseOf(after.Lease)})
+		}
 		if len(fields) > 0 {
 			changes = append(changes, ConsumerChange{Consumer: id, Fields: fields})
 		}
 	}
 	return changes
+}
+
+// leaseOf returns the length and the end of a lease.
+func leaseOf(lease *api.Lease) string {
+	if lease == nil {
+		return "none"
+	}
+	text := "until " + lease.ExpiresAt.UTC().Format(time.RFC3339)
+	if lease.Seconds != nil {
+		text = strconv.Itoa(int(*lease.Seconds)) + "s, " + text
+	}
+	return text
 }
 
 // namesOf returns the added and removed resource classes and traits.

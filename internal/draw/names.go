@@ -8,13 +8,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// ConsumerChange is a consumer whose project, user or type changes.
+// ConsumerChange is a consumer whose project, user, type or lease changes.
 type ConsumerChange struct {
 	Consumer uuid.UUID     `json:"consumer_uuid"`
 	Fields   []OwnerChange `json:"fields"`
 }
 
-// OwnerChange is the change of one field of a consumer; Field is "project", "user" or "type".
+// OwnerChange is the change of one field of a consumer; Field is "project", "user", "type" or "lease".
 type OwnerChange struct {
 	Field string `json:"field"`
 	From  string `json:"from"`
