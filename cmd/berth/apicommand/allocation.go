@@ -59,11 +59,16 @@ type allocationsDocument struct {
 	Project     string               `json:"project_id"`
 	User        string               `json:"user_id"`
 	Type        string               `json:"consumer_type"`
+	Lease       *client.Lease        `json:"lease"`
 	Allocations []allocationDocument `json:"allocations"`
 }
 
 // printConsumer reads and prints the allocations of a consumer.
 func printConsumer(ctx context.Context, f *frame.Frame, service *client.Client, format string, id uuid.UUID) error {
+	ctx, _, err := selectLeases(ctx, service)
+	if err != nil {
+		return err
+	}
 	consumer, err := service.AllocationList(ctx, id)
 	if err != nil {
 		return err
@@ -74,7 +79,7 @@ func printConsumer(ctx context.Context, f *frame.Frame, service *client.Client, 
 	}
 	document := allocationsDocument{
 		Consumer: id, Generation: consumer.Generation, Project: consumer.ProjectID, User: consumer.UserID, Type: consumer.Type,
-		Allocations: []allocationDocument{},
+		Lease: consumer.Lease, Allocations: []allocationDocument{},
 	}
 	providers := sortedIDs(consumer.Allocations)
 	slices.SortStableFunc(providers, func(a, b uuid.UUID) int { return strings.Compare(names.known[a], names.known[b]) })
@@ -90,8 +95,8 @@ func printConsumer(ctx context.Context, f *frame.Frame, service *client.Client, 
 	if len(document.Allocations) == 0 {
 		return f.Printf("consumer %s has no allocations", id)
 	}
-	if err := f.Printf("consumer %s, type %s, project %s, user %s, generation %d\n",
-		id, document.Type, document.Project, document.User, valueOr(document.Generation, 0)); err != nil {
+	if err := f.Printf("consumer %s, type %s, project %s, user %s, generation %d%s\n",
+		id, document.Type, document.Project, document.User, valueOr(document.Generation, 0), leaseEnd(document.Lease)); err != nil {
 		return err
 	}
 	return allocationRows.Print(f.Stdout, format, document.Allocations)
@@ -105,8 +110,9 @@ func allocationShowCommand(f *frame.Frame) *cobra.Command {
 unknown consumer; that is not an error.
 
 The JSON is one object with the members consumer_uuid, consumer_generation (null without
-allocations), project_id, user_id, consumer_type and allocations, a list with the
-members resource_provider_uuid, resource_provider_name, resource_class and used.`,
+allocations), project_id, user_id, consumer_type, lease (null without one) and allocations,
+a list with the members resource_provider_uuid, resource_provider_name, resource_class and
+used.`,
 		Example: `  berth allocation show 5f0d2a1e-0001-4000-8000-000000000001
   berth allocation show 5f0d2a1e-0001-4000-8000-000000000001 --output json | jq '.allocations[].used'`,
 		Args: cobra.ExactArgs(1),

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -54,8 +56,8 @@ func checkOwner(consumer *client.Consumer) error {
 
 func allocationSetCommand(f *frame.Frame) *cobra.Command {
 	command := &cobra.Command{
-		Use:   "set CONSUMER --on PROVIDER=CLASS:AMOUNT,...",
-		Short: "Set the allocations of a consumer",
+		Use:   "set CONSUMER [--on PROVIDER=CLASS:AMOUNT,...]",
+		Short: "Set the allocations or the lease of a consumer",
 		Long: `Replace all allocations of a consumer, or with --amend those on the named providers. The
 command prints the allocations as 'berth allocation show' does. Project, user and type
 are unchanged by default; a new consumer requires a project and a user.
@@ -63,37 +65,73 @@ are unchanged by default; a new consumer requires a project and a user.
 The server rejects allocations above the free capacity. 'berth claim' selects the
 providers.
 
+` + leaseHelp + ` Without --on the consumer keeps its allocations.
+
 ` + dryRunHelp,
 		Example: `  berth allocation set 5f0d2a1e-0001-4000-8000-000000000001 --on compute-1=VCPU:2,MEMORY_MB:512 --on pool-1=DISK_GB:20 \
     --project demo --user alice --type INSTANCE
-  berth allocation set 5f0d2a1e-0001-4000-8000-000000000001 --amend --on pool-1=DISK_GB:40`,
+  berth allocation set 5f0d2a1e-0001-4000-8000-000000000001 --amend --on pool-1=DISK_GB:40
+  berth allocation set 5f0d2a1e-0001-4000-8000-000000000001 --lease none`,
 		Args: cobra.ExactArgs(1),
 	}
-	var owner OwnerFlags
+	setting := &allocationSetting{}
 	format := frame.ReportFlag(command)
 	generation, dryRun := generationFlag(command), dryRunFlag(command)
-	amounts := command.Flags().StringArray("on", nil, "allocations `PROVIDER=CLASS:AMOUNT,…`; repeatable")
-	amend := command.Flags().Bool("amend", false, "whether allocations on other providers are kept")
-	owner.add(command)
+	command.Flags().StringArrayVar(&setting.on, "on", nil, "allocations `PROVIDER=CLASS:AMOUNT,…`; repeatable")
+	command.Flags().BoolVar(&setting.amend, "amend", false, "whether allocations on other providers are kept")
+	setting.owner.add(command)
+	setting.lease.add(command)
 	completeProviderFlags(f, command, "on")
 	command.ValidArgsFunction = cobra.NoFileCompletions
-	edit := func(ctx context.Context, service *client.Client) (consumerEdit, error) {
-		named, err := parseAmounts(ctx, service, *amounts)
-		if err != nil {
+	command.RunE = editConsumer(f, format, generation, dryRun, setting.prepare)
+	return command
+}
+
+// allocationSetting are the flags of `berth allocation set`.
+type allocationSetting struct {
+	owner OwnerFlags
+	lease leaseFlags
+	on    []string
+	amend bool
+}
+
+// prepare returns the edit of the flags.
+func (s *allocationSetting) prepare(ctx context.Context, service *client.Client) (consumerEdit, error) {
+	terms, err := s.lease.terms(time.Now())
+	if err != nil {
+		return nil, err
+	}
+	if terms != nil {
+		if _, has, err := selectLeases(ctx, service); err != nil {
+			return nil, err
+		} else if !has {
+			return nil, needsExtensions(ctx, service, s.lease.given(), berth16)
+		}
+	}
+	isLeaseOnly := terms != nil && len(s.on) == 0
+	named := map[uuid.UUID]client.Resources{}
+	if !isLeaseOnly {
+		if named, err = parseAmounts(ctx, service, s.on); err != nil {
 			return nil, err
 		}
-		return func(_ uuid.UUID, consumer *client.Consumer) error {
-			if !*amend {
-				clear(consumer.Allocations)
-			}
-			for provider, resources := range named {
-				consumer.Allocations[provider] = resources
-			}
-			return owner.fill(consumer)
-		}, nil
 	}
-	command.RunE = editConsumer(f, format, generation, dryRun, edit)
-	return command
+	return func(id uuid.UUID, consumer *client.Consumer) error {
+		switch {
+		case isLeaseOnly && consumer.Generation == nil:
+			return fmt.Errorf("consumer %s has no allocations; write them with --on", id)
+		case !isLeaseOnly && !s.amend:
+			clear(consumer.Allocations)
+		}
+		maps.Copy(consumer.Allocations, named)
+		consumer.NewLease = terms
+		if err := s.owner.fill(consumer); err != nil {
+			return err
+		}
+		if terms != nil && consumer.Type == client.NoType {
+			return frame.WrongFlag("type", "", "is empty", "write the type of the consumer, such as JOB, which a lease needs")
+		}
+		return nil
+	}, nil
 }
 
 // consumerEdit changes the allocations and the owner of a consumer.

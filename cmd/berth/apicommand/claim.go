@@ -2,10 +2,10 @@ package apicommand
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -13,7 +13,6 @@ import (
 	"github.com/berthd/berth/client"
 	"github.com/berthd/berth/cmd/berth/connect"
 	"github.com/berthd/berth/cmd/berth/frame"
-	"github.com/berthd/berth/internal/terminal"
 )
 
 const claimHelp = `Find a place for one or several consumers and claim it, in one request. Each consumer
@@ -27,6 +26,8 @@ request. A consumer that has allocations is an error without --replace or --hand
 user and type are required for a new consumer. With exit code 0, the printed allocations
 cover the query. If nothing fits, the command prints the reason on standard error.
 
+` + leaseHelp + `
+
 ` + groupHelp + `
 
 Against a service without berth 1.3 the command queries candidates and claims them in
@@ -35,9 +36,9 @@ two steps, at most --limit candidates. These need berth 1.3: several consumers, 
 
 The JSON object has the members claims, query, candidate and effort. Each of the claims
 has the members consumer_uuid, consumer_generation, project_id, user_id, consumer_type,
-root_provider_uuid, root_provider_name, mappings and allocations, a list with the members
-resource_provider_uuid, resource_provider_name, resource_class, amount and groups. With
---dry-run it is the response of the API.
+lease, root_provider_uuid, root_provider_name, mappings and allocations, a list with the
+members resource_provider_uuid, resource_provider_name, resource_class, amount and groups.
+With --dry-run it is the response of the API.
 
 Exit codes: 0 claimed, 1 nothing fits or failed, 2 a flag is invalid.`
 
@@ -59,6 +60,7 @@ func claimCommand(f *frame.Frame) *cobra.Command {
     5f0d2a1e-0002-4000-8000-000000000002 --resources VCPU=2 \
     --apart root --project demo --user alice --type INSTANCE
   berth claim 5f0d2a1e-0001-4000-8000-000000000001 --resources VCPU=4 --replace
+  berth claim --resources VGPU=1 --project demo --user alice --type JOB --lease 10m --for 8h
   berth claim 5f0d2a1e-0001-4000-8000-000000000001 --resources VCPU=2 --not-in-tree compute-1 \
     --hand-over 5f0d2a1e-0003-4000-8000-000000000003`,
 		Args: cobra.ArbitraryArgs,
@@ -98,6 +100,10 @@ func newClaimCall(ctx context.Context, f *frame.Frame, service *client.Client, f
 		call.consumers = append(call.consumers, id)
 	}
 	if err := flags.check(call.consumers); err != nil {
+		return nil, err
+	}
+	var err error
+	if flags.terms, err = flags.lease.terms(time.Now()); err != nil {
 		return nil, err
 	}
 	if err := call.checkMissing(ctx); err != nil {
@@ -188,11 +194,15 @@ func (c *claimCall) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if ctx, err = selectFreed(ctx, c.service); err != nil {
+	ctx, hasLeases, err := selectLeases(ctx, c.service) // whose explanations say which consumers must go
+	if err != nil {
 		return err
 	}
 	if flag := c.flags.needsExtensions(c.consumers); flag != "" && !hasClaims {
-		return needsExtensions(ctx, c.service, flag)
+		return needsExtensions(ctx, c.service, flag, berth13)
+	}
+	if flag := c.flags.lease.given(); flag != "" && !hasLeases {
+		return needsExtensions(ctx, c.service, flag, berth16)
 	}
 	request, err := c.request(ctx, hasClaims)
 	if err != nil {
@@ -239,6 +249,7 @@ func (c *claimCall) request(ctx context.Context, hasClaims bool) (*client.ClaimS
 		}
 		request.Consumers = append(request.Consumers, client.ClaimConsumer{
 			UUID: id, ProjectID: consumer.ProjectID, UserID: consumer.UserID, Type: consumer.Type, Generation: consumer.Generation,
+			Lease: c.flags.terms,
 		})
 	}
 	if to := c.flags.handOverTo; to != uuid.Nil {
@@ -307,34 +318,4 @@ func (c *claimCall) covers(places *client.ClaimedPlaces) error {
 		}
 	}
 	return nil
-}
-
-// failure returns the error of a claim. If nothing fits, it prints the reason on standard error.
-func (c *claimCall) failure(err error) error {
-	var failed *client.Error
-	switch {
-	case errors.Is(err, client.ErrNothingFits) && errors.As(err, &failed):
-		if len(c.queries) > 0 && len(c.consumers) == 1 {
-			fmt.Fprintln(c.f.Stderr, terminal.Safe(failed.Detail))
-			printFreed(c.f, failed.Explanation)
-			return &frame.CodedError{Code: frame.ExitFailed}
-		}
-		return errors.New(refusalText(failed))
-	case errors.Is(err, client.ErrConsumerGeneration) && c.flags.existing() == client.ExistingRefuse:
-		which := "a consumer"
-		if len(c.consumers) == 1 {
-			which = "consumer " + c.consumers[0].String()
-		}
-		return fmt.Errorf("%s has allocations already; add --replace or --hand-over: %w", which, err)
-	}
-	return err
-}
-
-// refusalText returns why nothing fits: the summary of the service, and the reason of each candidate of a file.
-func refusalText(failed *client.Error) string {
-	text := terminal.Safe(failed.Detail)
-	for _, refused := range failed.Refused {
-		text += fmt.Sprintf("\n  candidate %d: %s", refused.Candidate+1, terminal.Safe(refused.Detail))
-	}
-	return text
 }

@@ -26,6 +26,7 @@ type claimFlags struct {
 	replace                bool
 	handOver, handOverType string
 	generation             generationChoice
+	lease                  leaseFlags
 	key                    string
 	dryRun                 *bool
 	format                 *string
@@ -33,6 +34,8 @@ type claimFlags struct {
 	// handOverTo is the parsed handOver, and read are the candidates of file.
 	handOverTo uuid.UUID
 	read       []client.ClaimCandidate
+	// terms is the lease; nil: the consumers keep theirs.
+	terms *client.LeaseTerms
 }
 
 func newClaimFlags(f *frame.Frame, c *cobra.Command) *claimFlags {
@@ -47,6 +50,7 @@ func newClaimFlags(f *frame.Frame, c *cobra.Command) *claimFlags {
 	flags.StringVar(&claim.handOver, "hand-over", "", "new `consumer` that gets the allocations of the consumer, such as a migration")
 	flags.StringVar(&claim.handOverType, "hand-over-type", "MIGRATION", "`type` of the consumer of --hand-over")
 	claim.generation = generationFlag(c)
+	claim.lease.add(c)
 	flags.StringVar(&claim.key, "key", "", "`Idempotency-Key` with which the command can be repeated; auto makes one and prints it (default: none)")
 	claim.dryRun = dryRunFlag(c)
 	frame.CompleteChoices(c, "apart", "root")

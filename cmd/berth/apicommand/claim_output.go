@@ -33,6 +33,7 @@ type claimDocument struct {
 	Project     string                 `json:"project_id"`
 	User        string                 `json:"user_id"`
 	Type        string                 `json:"consumer_type"`
+	Lease       *client.Lease          `json:"lease"`
 	Root        *uuid.UUID             `json:"root_provider_uuid"`
 	RootName    *string                `json:"root_provider_name"`
 	Allocations []claimAllocation      `json:"allocations"`
@@ -75,7 +76,7 @@ func (c *claimCall) document(ctx context.Context, places *client.ClaimedPlaces) 
 func (c *claimCall) documentOf(claim *client.ClaimedPlace, names *providerNames) claimDocument {
 	document := claimDocument{
 		Consumer: claim.Consumer, Generation: claim.Generation, Project: claim.ProjectID, User: claim.UserID, Type: claim.Type,
-		Root: claim.Root, Allocations: []claimAllocation{}, Mappings: claim.Mappings,
+		Lease: claim.Lease, Root: claim.Root, Allocations: []claimAllocation{}, Mappings: claim.Mappings,
 	}
 	if claim.Root != nil {
 		document.RootName = new(names.known[*claim.Root])
@@ -122,8 +123,8 @@ func (c *claimCall) print(ctx context.Context, places *client.ClaimedPlaces) err
 				return err
 			}
 		}
-		if err := c.f.Printf("consumer %s, type %s, project %s, user %s, generation %d\n%s", claim.Consumer, terminal.Safe(claim.Type), terminal.Safe(claim.Project), terminal.Safe(claim.User),
-			claim.Generation, c.placeText(document, claim)); err != nil {
+		if err := c.f.Printf("consumer %s, type %s, project %s, user %s, generation %d%s\n%s", claim.Consumer, terminal.Safe(claim.Type), terminal.Safe(claim.Project), terminal.Safe(claim.User),
+			claim.Generation, leaseEnd(claim.Lease), c.placeText(document, claim)); err != nil {
 			return err
 		}
 		if err := claimRows.Print(c.f.Stdout, *c.flags.format, claim.Allocations); err != nil {

@@ -78,7 +78,7 @@ func loadDemo(ctx context.Context, f *frame.Frame, service *client.Client, forma
 	case errors.Is(err, demo.ErrLoaded):
 		return fmt.Errorf("%w; nothing was changed. 'berth demo --remove' removes it", err)
 	case errors.Is(err, client.ErrExtensions):
-		return needsExtensions(ctx, service, "berth demo")
+		return needsExtensions(ctx, service, "berth demo", berth13)
 	case err != nil:
 		return err
 	}

@@ -124,17 +124,17 @@ func requireExtensions(ctx context.Context, service *client.Client, flag string)
 	if err != nil || has {
 		return err
 	}
-	return needsExtensions(ctx, service, flag)
+	return needsExtensions(ctx, service, flag, berth13)
 }
 
-// needsExtensions returns the error of a flag that needs berth 1.3.
-func needsExtensions(ctx context.Context, service *client.Client, flag string) error {
+// needsExtensions returns the error of a flag that needs a version of the extensions, which the service does not have.
+func needsExtensions(ctx context.Context, service *client.Client, flag, version string) error {
 	address, err := service.Address(ctx)
 	if err != nil {
 		return err
 	}
 	// A sentence, as the contract has it.
-	text := fmt.Sprintf("The service at %s has no berth %s, which %s needs.", address, berth13, flag)
+	text := fmt.Sprintf("The service at %s has no berth %s, which %s needs.", address, version, flag)
 	return errors.New(text)
 }
 

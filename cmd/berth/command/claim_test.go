@@ -102,6 +102,34 @@ func TestCLI_FlagNeedsExtensions_ErrorNamesServiceAndFlag(t *testing.T) {
 	}
 }
 
+func TestCLI_LeaseOfServiceWithout_ErrorNamesServiceAndFlag(t *testing.T) {
+	t.Parallel()
+	address := placementProxy(t, startService(t), func() { t.Error("a request for candidates was sent") })
+	environ := []string{"BERTH_URL=" + address}
+	const claim = "claim " + claimedID + " --project p --user u --type T --resources VCPU:1 "
+	hosts(t, environ, "compute-1")
+	for line, flag := range map[string]string{
+		claim + "--lease 10m":   "--lease",
+		claim + "--until 18:00": "--until",
+		claim + "--for 2h":      "--for",
+		"allocation set " + claimedID + " --project p --user u --type T --on compute-1=VCPU:1 --lease 10m": "--lease",
+		"consumer renew " + claimedID:       "berth consumer renew",
+		"consumer list --leased":            "--leased",
+		"consumer list --not-leased":        "--not-leased",
+		"consumer list --expires-before 1h": "--expires-before",
+		"consumer list --until-before 1h":   "--until-before",
+		"consumer list --expires-first":     "--expires-first",
+	} {
+		got := runCommand(t, environ, strings.Fields(line)...)
+		if want := (ran{frame.ExitFailed, "", "berth: The service at " + address + " has no berth 1.6, which " + flag + " needs.\n"}); got != want {
+			t.Errorf("%s: %+v\nwant %+v", line, got, want)
+		}
+	}
+	if got := runCommand(t, environ, "allocation", "show", claimedID); !strings.Contains(got.stdout, "has no allocations") {
+		t.Errorf("allocations were written: %+v", got)
+	}
+}
+
 func TestCLI_ClaimKeyAuto_PrintsKeyForRepetition(t *testing.T) {
 	t.Parallel()
 	environ := []string{"BERTH_URL=" + startService(t)}
