@@ -216,8 +216,8 @@ func (f *foundCandidates) commands(v *visit, asked []querytext.Parameter) {
 	address := requestBase(v.r) + strings.TrimSuffix(v.base, "/console") + "/allocation_candidates?" + query
 	f.Commands = []Link{
 		{Text: "URL", Href: address},
-		{Text: "curl", Href: `curl -H "X-Auth-Token: $TOKEN" -H "OpenStack-API-Version: placement 1.39, berth ` + extensions + `" '` + address + "'"},
+		{Text: "curl", Href: `curl -H "X-Auth-Token: $TOKEN" -H "OpenStack-API-Version: placement 1.39, berth ` + minExtensions + `" '` + address + "'"},
 		{Text: "berth", Href: "berth explain '" + query + "'"},
-		{Text: "Go", Href: "service.QuestionList(client.WithExtensions(ctx, " + strconv.Quote(extensions) + "), " + strconv.Quote(query) + ")"},
+		{Text: "Go", Href: "service.QuestionList(client.WithExtensions(ctx, " + strconv.Quote(minExtensions) + "), " + strconv.Quote(query) + ")"},
 	}
 }

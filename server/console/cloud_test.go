@@ -151,6 +151,17 @@ func (s *site) load(t testing.TB, o siteOptions) {
 		t.Fatalf("failed node allocations = %v, %v", failed, err)
 	}
 	s.NodeAllocation = failed[0].UUID.String()
+	if o.ordered {
+		lease(t, s.api, uuid.MustParse(s.Consumer), client.LeaseTerms{Seconds: 45 * 60})
+	}
+}
+
+// lease gives a consumer a lease.
+func lease(t testing.TB, api *client.Client, consumer uuid.UUID, terms client.LeaseTerms) {
+	t.Helper()
+	if _, err := api.AllocationPatch(t.Context(), consumer, client.AllocationChanges{Lease: &terms}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // recorded waits until the service, which does so after its responses, has recorded a number of queries. It returns the

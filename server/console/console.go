@@ -118,11 +118,11 @@ func (c *Console) routes() {
 	c.page("GET /find", "list", (*visit).find, "q")
 	for _, kind := range []string{"", ".json", ".csv"} {
 		c.page("GET /providers"+kind, "list", (*visit).providers, "view", "q", "trait", "aggregate", "class", "sort", "from", "marker")
-		c.page("GET /consumers"+kind, "list", (*visit).consumers, "q", "project", "user", "type", "class", "tree", "aggregate", "provider", "marker")
+		c.page("GET /consumers"+kind, "list", (*visit).consumers, "q", "project", "user", "type", "class", "tree", "aggregate", "provider", "lease", "sort", "marker")
 		c.page("GET /capacity"+kind, "plan", (*visit).capacity, "shape", "class", "group_by", "marker")
 	}
 	c.page("GET /providers/{uuid}", "tree", (*visit).tree, "at", "consumer", "open", "wait", "class")
-	c.page("GET /providers/{uuid}/consumers", "list", (*visit).treeConsumers, "q", "project", "user", "type", "class", "provider", "marker")
+	c.page("GET /providers/{uuid}/consumers", "list", (*visit).treeConsumers, "q", "project", "user", "type", "class", "provider", "lease", "sort", "marker")
 	c.page("GET /providers/{uuid}/traits", "list", (*visit).treeTraits)
 	c.page("GET /providers/{uuid}/api", "list", (*visit).treeAPI)
 	c.page("GET /providers/{uuid}/compare", "compare", (*visit).compare, "with")

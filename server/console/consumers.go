@@ -20,9 +20,14 @@ import (
 // maxPlaces is the number of trees that the page of a consumer draws: a call each, beside those for it and its node.
 const maxPlaces = 3
 
-// consumers lists consumers, the newest first. A reader of a project, who may not list all, is led to those of the project.
+// consumers lists consumers, the newest first, or in the order of the address. A reader of a project, who may not list all, is led to those of the project.
 func (v *visit) consumers() error {
-	page := &listPage{Title: "Newest first"}
+	hasLeases := v.selectLeases()
+	order, fields, err := v.consumerOrder(hasLeases)
+	if err != nil {
+		return err
+	}
+	page := &listPage{Title: sentence(order.Text)}
 	found, err := v.consumersOf(page)
 	if errors.Is(err, client.ErrForbidden) && v.session.Project != "" && v.query("project") == "" {
 		return v.redirect(v.with("project", v.session.Project))
@@ -34,10 +39,12 @@ func (v *visit) consumers() error {
 		var rows [][]any
 		for _, c := range found.Consumers {
 			for _, held := range c.Resources {
-				rows = append(rows, []any{c.UUID, c.Type, c.ProjectID, c.UserID, c.Generation, stamp(c.CreatedAt), stamp(c.UpdatedAt), held.Class, held.Amount})
+				row := []any{c.UUID, c.Type, c.ProjectID, c.UserID, c.Generation, stamp(c.CreatedAt), stamp(c.UpdatedAt), held.Class, held.Amount}
+				rows = append(rows, append(row, leaseValues(c.Lease)...))
 			}
 		}
-		return v.exportCSV("uuid,consumer_type,project_id,user_id,consumer_generation,created_at,updated_at,resource_class,amount", rows)
+		return v.exportCSV("uuid,consumer_type,project_id,user_id,consumer_generation,created_at,updated_at,resource_class,amount,"+
+			"lease_seconds,lease_until,lease_expires_at", rows)
 	}
 	page.Filters = append(v.filters("uuid"), v.input(Input{Name: "tree", Label: "host", Placeholder: "name or UUID"}), v.aggregateField(page))
 	for _, name := range []string{"project", "user", "type", "class"} {
@@ -46,6 +53,7 @@ func (v *visit) consumers() error {
 	if v.query("provider") != "" {
 		page.Filters = append(page.Filters, v.entry("provider", "provider"))
 	}
+	page.Filters = append(page.Filters, fields...)
 	page.Exports = exports(v.with(), "csv", "json")
 	v.head("Consumers", "consumers", page)
 	return nil
@@ -133,20 +141,29 @@ func (v *visit) someProviders(query url.Values, pages int) (found []api.Provider
 func (v *visit) consumerList(page *listPage, tree, providers string) (client.ListPage, error) {
 	query := url.Values{
 		"q": {v.query("q")}, "project_id": {v.query("project")}, "user_id": {v.query("user")}, "consumer_type": {v.query("type")}, "resource_class": {v.query("class")},
-		"in_tree": {tree}, "resource_provider": {providers}, "sort": {"-created_at"}, "total": {"true"},
+		"in_tree": {tree}, "resource_provider": {providers}, "sort": {createdConsumers[v.query("sort")]}, "leased": {leasedValues[v.query("lease")]}, "total": {"true"},
 	}
 	if v.query("q") != "" {
 		page.Title, query["sort"] = "By uuid", nil
 	}
 	found, err := v.list("consumers", query)
-	page.Table = &Table{Caption: "Consumers", Heads: heads("Consumer", "Type", "Project, user", "Holds", "#Providers", "#Created")}
+	names := []string{"Consumer", "Type", "Project, user", "Holds", "#Providers", "#Created"}
+	hasLeases := v.extensions == leaseExtensions
+	if hasLeases {
+		names = append(names, "#Lease")
+	}
+	page.Table = &Table{Caption: "Consumers", Heads: heads(names...)}
 	for _, c := range found.Consumers {
 		owner := linked(c.ProjectID, v.href("/consumers", "project", c.ProjectID))
 		owner.Sub = &Link{Text: c.UserID, Href: v.href("/consumers", "user", c.UserID)}
-		page.Table.Rows = append(page.Table.Rows, []Cell{
-			linked(short(c.UUID.String()), v.base+"/consumers/"+c.UUID.String()), plain(c.Type), owner, plain(heldText(amountsOf(c.Resources))),
-			figure(number(int64(c.ProviderCount))), figure(age(c.CreatedAt, time.Now())),
-		})
+		row := []Cell{
+			linked(short(c.UUID.String()), v.base+"/consumers/"+c.UUID.String()), linked(c.Type, v.with("type", c.Type, "marker", "")), owner,
+			plain(heldText(amountsOf(c.Resources))), figure(number(int64(c.ProviderCount))), figure(age(c.CreatedAt, time.Now())),
+		}
+		if hasLeases {
+			row = append(row, leaseCell(c.Lease, time.Now()))
+		}
+		page.Table.Rows = append(page.Table.Rows, row)
 	}
 	page.Pager = v.pager(found, len(found.Consumers), "consumer")
 	page.Empty = Message{Text: "No consumer matches. Instances, migrations and volumes are here once they hold something.", Command: "berth consumer list"}
@@ -173,6 +190,7 @@ func (v *visit) consumer() error {
 	if err != nil {
 		return err
 	}
+	hasLeases := v.selectLeases()
 	found, err := v.c.api.ConsumerShow(v.ctx(), id)
 	if err != nil {
 		return err
@@ -181,6 +199,9 @@ func (v *visit) consumer() error {
 		field("type", found.Type), {Name: "project", Values: []Link{{Text: found.ProjectID, Href: v.href("/consumers", "project", found.ProjectID)}}},
 		{Name: "user", Values: []Link{{Text: found.UserID, Href: v.href("/consumers", "user", found.UserID)}}}, field("generation", number(found.Generation)), field("created", moment(found.CreatedAt)), field("changed", moment(found.UpdatedAt)),
 	}}
+	if hasLeases {
+		page.Fields = append(page.Fields, leaseFields(found.Lease, time.Now())...)
+	}
 	for _, held := range found.Resources {
 		page.Holds = append(page.Holds, field(held.Class, amount(held.Class, held.Amount)))
 	}

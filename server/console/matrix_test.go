@@ -38,6 +38,7 @@ var pages = []page{
 	{name: "tree-api", address: "/providers/{provider}/api"},
 	{name: "compare", address: "/providers/{provider}/compare?with={neighbor}"},
 	{name: "consumers", address: "/consumers"},
+	{name: "consumers-leases", address: "/consumers?sort=lease"},
 	{name: "consumer", address: "/consumers/{consumer}"},
 	{name: "candidates", address: "/candidates"},
 	{name: "candidates-found", address: "/candidates?resources=VCPU:4,MEMORY_MB:8192&resources_GPU=VGPU:1&group_policy=none&limit=20"},

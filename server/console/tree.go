@@ -179,10 +179,13 @@ func (v *visit) treeTab(current string) (shown *client.ShownTree, page *listPage
 	return shown, page, nil
 }
 
-// treeConsumers lists the consumers of a tree, the newest first.
+// treeConsumers lists the consumers of a tree, the newest first, or in the order of the address.
 func (v *visit) treeConsumers() error {
 	shown, page, err := v.treeTab("Consumers")
 	if err != nil {
+		return err
+	}
+	if _, _, err := v.consumerOrder(v.selectLeases()); err != nil {
 		return err
 	}
 	root := shown.Root.String()
@@ -232,7 +235,7 @@ func (v *visit) treeAPI() error {
 	page.Title = "The same, without the console"
 	page.Commands = []Link{
 		{Text: "URL", Href: address},
-		{Text: "curl", Href: "curl -H \"X-Auth-Token: $TOKEN\" -H 'OpenStack-API-Version: placement 1.39, berth " + extensions + "' \\\n  '" + address + "'"},
+		{Text: "curl", Href: "curl -H \"X-Auth-Token: $TOKEN\" -H 'OpenStack-API-Version: placement 1.39, berth " + minExtensions + "' \\\n  '" + address + "'"},
 		{Text: "berth", Href: "berth tree " + id + " --consumers --url " + service},
 		{Text: "Go", Href: "tree, err := api.TreeShow(ctx, uuid.MustParse(\"" + id + "\"),\n\tclient.TreeInventories, client.TreeUsages, client.TreeTraits, client.TreeAggregates, client.TreeConsumers)"},
 	}

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -42,6 +43,8 @@ type visit struct {
 	frame     Frame
 	// faults are the sentences about fields of the page that have an invalid value, by the name of the field.
 	faults map[string]string
+	// extensions is the version of Berth's extensions of the calls; empty: minExtensions.
+	extensions string
 	// done is set by a response that is not a page.
 	done bool
 }
@@ -51,13 +54,13 @@ type visitKey struct{}
 // visitOf returns the visit of a request below Serve.
 func visitOf(r *http.Request) *visit { return r.Context().Value(visitKey{}).(*visit) }
 
-// extensions is the version of Berth's extensions that the console needs.
-const extensions = "1.4"
+// minExtensions is the version of Berth's extensions that the console needs.
+const minExtensions = "1.4"
 
 // ctx returns the context of the calls of this visit, with the extensions and the id that ties them together.
 func (v *visit) ctx() context.Context {
 	ctx := client.WithGlobalRequestID(v.r.Context(), v.requestID)
-	return client.WithExtensions(ctx, extensions)
+	return client.WithExtensions(ctx, cmp.Or(v.extensions, minExtensions))
 }
 
 // query returns a parameter of the address that the page knows.
