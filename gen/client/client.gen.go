@@ -3171,6 +3171,9 @@ type ReshapePatch struct {
 		// CreatedAt Ignored.
 		CreatedAt interface{} `json:"created_at,omitempty"`
 
+		// Lease Ignored.
+		Lease interface{} `json:"lease,omitempty"`
+
 		// Mappings Ignored; accepted because allocation candidates contain it.
 		Mappings interface{} `json:"mappings,omitempty"`
 

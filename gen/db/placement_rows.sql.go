@@ -20,6 +20,7 @@ FROM (
     UNION ALL SELECT 'ports', count(*) FROM ports
     UNION ALL SELECT 'node_allocations', count(*) FROM node_allocations
     UNION ALL SELECT 'conductors', count(*) FROM conductors
+    UNION ALL SELECT 'leases', count(*) FROM leases
 ) AS counted
 WHERE counted.number > 0
 ORDER BY counted.name

@@ -20,7 +20,8 @@ func exportCommand(f *frame.Frame) *cobra.Command {
 		Long: `Export the data to an empty database of OpenStack Placement, to roll back to it. The
 command creates the tables of schema revision
 ` + placementdb.Head + `, writes all rows and reads them again to compare both sides. It only reads Berth's
-database. It reports rows that the target cannot store: those of the Bare Metal API.
+database. It reports rows that the target cannot store: those of the Bare Metal API, and
+leases.
 Stop the servers first, because later writes are not exported. Exit codes: 0 exported
 and compared, 1 the export failed or the data differs, 2 the command line or a setting
 is invalid.`,

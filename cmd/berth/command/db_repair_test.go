@@ -141,6 +141,12 @@ var corruptions = map[string]corruption{
 		found:      map[string][]string{"consumer_generations": {"consumer 1 has generation 0"}},
 		changed:    []string{"~ consumers{id: 1} generation: 3 -> 1"},
 	},
+	"leases without consumers, and a consumer without its lease": {
+		statements: "INSERT INTO leases (consumer_id, seconds, expires_at, due) VALUES (9, 60, now(), now()); UPDATE consumers SET leased = true",
+		found: map[string][]string{
+			"wrong_leases": {"consumer 1 has no lease, and leased is t", "lease of consumer 9, which does not exist"},
+		},
+	},
 	"a parent that is gone": {
 		statements:  "UPDATE resource_providers SET parent_id = 9 WHERE id = 2",
 		found:       map[string][]string{"missing_parents": {"provider 2 has parent 9, which does not exist"}},
@@ -294,7 +300,7 @@ func TestCLI_DBRepair_PrintsPlanFirst(t *testing.T) {
 	db := dbtest.New(t)
 	execute(t, db, false, consistentRows)
 	clean := runCommand(t, nil, "db", "repair", "--database-url", db.URL)
-	if clean.code != frame.ExitOK || clean.stdout != "No inconsistent rows in 19 checks.\n" {
+	if clean.code != frame.ExitOK || clean.stdout != "No inconsistent rows in 20 checks.\n" {
 		t.Errorf("exit code %d: %s%s", clean.code, clean.stdout, clean.stderr)
 	}
 	execute(t, db, true, "UPDATE inventories SET used = 5; DELETE FROM projects;")
@@ -331,7 +337,7 @@ idle_consumers  -                                     and 248 more
 	if got.stdout != want {
 		t.Errorf("got  %s\nwant %s", got.stdout, want)
 	}
-	if !strings.Contains(got.stderr, "berth: 16/19 consumers without allocations\n") ||
+	if !strings.Contains(got.stderr, "berth: 16/20 consumers without allocations\n") ||
 		!strings.HasSuffix(got.stderr, "berth: found 250 inconsistent rows; 'berth db repair' can repair 250 of them\n") {
 		t.Errorf("standard error %q", got.stderr)
 	}

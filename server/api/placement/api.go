@@ -101,6 +101,9 @@ func nameErrorCodes(at microversion.Version, schemas map[string]*huma.Schema) {
 	if at < berth16 { // those of members that the version does not have
 		delete(schemas, "Lease")
 		delete(schemas, "LeaseTerms")
+		if patch := schemas["ReshapePatch"]; patch != nil { // its consumers have no schema of their own
+			delete(patch.Properties["allocations"].AdditionalProperties.(*huma.Schema).Properties, leaseMember)
+		}
 	}
 	item := schemas["Error"]
 	if item == nil {

@@ -138,6 +138,7 @@ func reshapeFaults(sent receivedUUIDs) route.RuleFaults {
 type ReshapedConsumer struct {
 	ConsumerPatch
 	Generation receivedInt `json:"consumer_generation,omitempty" doc:"The consumer generation that the client read; null for a new consumer. Default: not compared." example:"1"`
+	Lease      ignored     `json:"lease,omitempty" since:"berth 6" doc:"Ignored."`
 }
 
 // reshapedConsumers maps consumers to merge patches; null removes all allocations.

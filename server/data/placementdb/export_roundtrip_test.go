@@ -91,11 +91,14 @@ func madeUp(dice *rapid.T) []string {
 func TestExport_UnsupportedObjects_Reported(t *testing.T) {
 	t.Parallel()
 	from := moved(t, makeSource(t, plain))
-	if _, err := from.Pool.Exec(t.Context(), "INSERT INTO nodes (uuid, driver, provision_state) VALUES (gen_random_uuid(), 'fake', 'available')"); err != nil {
+	if _, err := from.Pool.Exec(t.Context(), `INSERT INTO nodes (uuid, driver, provision_state) VALUES (gen_random_uuid(), 'fake', 'available');
+		UPDATE consumers SET leased = true;
+		INSERT INTO leases (consumer_id, seconds, expires_at, due) SELECT id, 60, now(), now() FROM consumers`); err != nil {
 		t.Fatal(err)
 	}
 	_, report := exported(t, from)
-	if report.Outcome != placementdb.Exported || len(report.Anomalies) != 1 || report.Anomalies[0].Kind != "nodes" || report.Anomalies[0].Count != 1 {
+	if report.Outcome != placementdb.Exported || len(report.Anomalies) != 2 || report.Anomalies[0].Kind != "leases" || report.Anomalies[0].Count == 0 ||
+		report.Anomalies[1].Kind != "nodes" || report.Anomalies[1].Count != 1 {
 		t.Errorf("%+v", report)
 	}
 }
