@@ -3084,7 +3084,7 @@ CREATE FUNCTION public.lease_write(p_consumers uuid[], p_leases jsonb) RETURNS j
     AS $$
 DECLARE
     v_leases jsonb[] := array_fill(NULL::jsonb, ARRAY[cardinality(p_consumers)]);
-    v_order int[] := '{1}';
+    v_order int[] := ARRAY[1];
     v_position int;
     v_given jsonb;
     v_id bigint;
@@ -3096,7 +3096,7 @@ DECLARE
 BEGIN
     IF cardinality(p_consumers) > 1 THEN
         v_order := ARRAY(
-            SELECT /* lease_write 1/8 */ requested.position FROM unnest(p_consumers) WITH ORDINALITY AS requested (uuid, position)
+            SELECT /* lease_write 1/8 */ requested.position::int FROM unnest(p_consumers) WITH ORDINALITY AS requested (uuid, position)
             ORDER BY (SELECT consumer.id FROM consumers AS consumer WHERE consumer.uuid = requested.uuid));
     END IF;
     FOREACH v_position IN ARRAY v_order LOOP

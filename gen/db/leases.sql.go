@@ -73,7 +73,9 @@ SELECT
     COALESCE(renewed.seconds, 0)::int AS seconds,
     COALESCE(renewed.expires_at, now())::timestamptz AS expires_at,
     renewed.is_found::bool AS is_found
-FROM lease_renew($1::uuid[], $2::int) AS renewed (consumer, seconds, expires_at, is_found)
+FROM lease_renew($1::uuid[], $2::int)
+    WITH ORDINALITY AS renewed (consumer, seconds, expires_at, is_found, position)
+ORDER BY renewed.position
 `
 
 type LeaseRenewRow struct {

@@ -12,7 +12,7 @@ CREATE OR REPLACE FUNCTION lease_write(p_consumers uuid[], p_leases jsonb) RETUR
 LANGUAGE plpgsql AS $$
 DECLARE
     v_leases jsonb[] := array_fill(NULL::jsonb, ARRAY[cardinality(p_consumers)]);
-    v_order int[] := '{1}';
+    v_order int[] := ARRAY[1];
     v_position int;
     v_given jsonb;
     v_id bigint;
@@ -24,7 +24,7 @@ DECLARE
 BEGIN
     IF cardinality(p_consumers) > 1 THEN
         v_order := ARRAY(
-            SELECT /* lease_write 1/8 */ requested.position FROM unnest(p_consumers) WITH ORDINALITY AS requested (uuid, position)
+            SELECT /* lease_write 1/8 */ requested.position::int FROM unnest(p_consumers) WITH ORDINALITY AS requested (uuid, position)
             ORDER BY (SELECT consumer.id FROM consumers AS consumer WHERE consumer.uuid = requested.uuid));
     END IF;
     FOREACH v_position IN ARRAY v_order LOOP

@@ -5,7 +5,9 @@ SELECT
     COALESCE(renewed.seconds, 0)::int AS seconds,
     COALESCE(renewed.expires_at, now())::timestamptz AS expires_at,
     renewed.is_found::bool AS is_found
-FROM lease_renew(@consumers::uuid[], sqlc.narg('length')::int) AS renewed (consumer, seconds, expires_at, is_found);
+FROM lease_renew(@consumers::uuid[], sqlc.narg('length')::int)
+    WITH ORDINALITY AS renewed (consumer, seconds, expires_at, is_found, position)
+ORDER BY renewed.position;
 
 -- Removes consumers whose leases have expired. See the function.
 -- Called by Store.LeaseExpire, every --lease-interval.

@@ -194,25 +194,13 @@ func explainFlagsNow(ctx context.Context, f *frame.Frame, service *client.Client
 	return printExplained(ctx, f, service, *flags.format, &found)
 }
 
-// freedExtensions is the version of the extensions whose explanations say which consumers must go.
-const freedExtensions = "1.6"
-
 // withFreed asks for an explanation that says which consumers must go, or for one without them if the service has no such ones.
 func withFreed[T any](ctx context.Context, explain func(context.Context) (T, error)) (T, error) {
-	found, err := explain(client.WithExtensions(ctx, freedExtensions))
+	found, err := explain(client.WithExtensions(ctx, berth16))
 	if errors.Is(err, client.ErrExtensions) {
 		return explain(ctx)
 	}
 	return found, err
-}
-
-// selectFreed selects the version of the extensions whose explanations say which consumers must go, if the service has it.
-func selectFreed(ctx context.Context, service *client.Client) (context.Context, error) {
-	has, err := service.HasExtensions(ctx, freedExtensions)
-	if has {
-		ctx = client.WithExtensions(ctx, freedExtensions)
-	}
-	return ctx, err
 }
 
 // printExplained prints the explanation of a query.

@@ -10,7 +10,7 @@ import (
 	"github.com/berthd/berth/cmd/berth/frame"
 )
 
-// berth16 is the version of the extensions with leases.
+// berth16 is the version of the extensions with leases, and with explanations that say which consumers must go.
 const berth16 = "1.6"
 
 // maxLease is the longest lease that is renewed, and maxAhead that which is not.
