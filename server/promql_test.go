@@ -6,7 +6,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -93,9 +95,29 @@ func metricOf(name string, exported map[string]series) (series, bool) {
 	return series{}, false
 }
 
+// fileMetric matches the names of the metrics that berth reconcile writes to its --metrics-file.
+var fileMetric = regexp.MustCompile(`"(berth_reconcile_\w+)"`)
+
+// addFileMetrics adds the metrics that no server exports.
+func addFileMetrics(t *testing.T, to map[string]series) {
+	t.Helper()
+	source, err := os.ReadFile("../cmd/berth/reconcile/metrics.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := fileMetric.FindAllStringSubmatch(string(source), -1)
+	if len(names) != 3 {
+		t.Errorf("found metrics = %q, want 3", names)
+	}
+	for _, name := range names {
+		to[name[1]] = series{"gauge", []string{"source", "finding"}}
+	}
+}
+
 func TestDocs_DashboardAndAlerts_ParseAndQueryExistingMetrics(t *testing.T) {
 	t.Parallel()
 	exported, texts := exported(t), queries(t)
+	addFileMetrics(t, exported)
 	for where, parsed := range parsePromQL(t, texts) {
 		for _, problem := range parsed.problems(exported) {
 			t.Errorf("%s: %s\n\t%s", where, problem, texts[where])
