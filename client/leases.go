@@ -112,11 +112,16 @@ func (c *Client) LeaseRenew(ctx context.Context, seconds int, consumers ...uuid.
 var ErrLeaseLost = errors.New("the lease is lost")
 
 // Keep renews the leases of consumers until the context ends, and then returns nil. It renews at once, and then whenever a third
-// of the shortest lease has passed. A renewal that fails is repeated.
+// of the shortest lease has passed. The error of the first renewal is returned; a later one that fails is repeated. A holder whose
+// lease has an until must stop then by itself.
 //
 // The error is an ErrLeaseLost and names the consumers if one of them is gone or has no lease to renew, or if nothing could be
 // renewed for the length of the shortest lease, by the clock of this computer: then the service may have removed it.
 func (c *Client) Keep(ctx context.Context, consumers ...uuid.UUID) error {
+	if len(consumers) == 0 {
+		<-ctx.Done()
+		return nil
+	}
 	deadline, pause := time.Time{}, time.Duration(0)
 	for {
 		if sleep(ctx, pause) != nil {

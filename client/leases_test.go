@@ -112,7 +112,7 @@ func TestClient_Keep_RenewsUntilContextEnds(t *testing.T) {
 	renewals := 0
 	wire := &faultyTransport{Extended: true}
 	client := newClient(t, WithTransport(wire))
-	leasedConsumers(t, client, &LeaseTerms{Seconds: 1}, &LeaseTerms{Seconds: 60})
+	leasedConsumers(t, client, &LeaseTerms{Seconds: 3}, &LeaseTerms{Seconds: 60})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	wire.Before = func(r *http.Request) (*http.Response, error) {
@@ -125,6 +125,9 @@ func TestClient_Keep_RenewsUntilContextEnds(t *testing.T) {
 	}
 	if err := client.Keep(ctx, id(11), id(12)); err != nil || renewals < 4 {
 		t.Errorf("kept with %d renewals: %v", renewals, err)
+	}
+	if err := client.Keep(ctx); err != nil {
+		t.Errorf("kept nothing: %v", err)
 	}
 }
 

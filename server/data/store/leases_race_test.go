@@ -97,7 +97,7 @@ func (c *leaseCrowd) write(ctx context.Context, dice *rand.Rand) error {
 // renew renews the leases of some consumers.
 func (c *leaseCrowd) renew(ctx context.Context, dice *rand.Rand) error {
 	var consumers []uuid.UUID
-	for _, i := range dice.Perm(len(c.consumers))[:1+dice.IntN(12)] {
+	for _, i := range dice.Perm(len(c.consumers))[:1+dice.IntN(6)] {
 		consumers = append(consumers, c.consumers[i])
 	}
 	renewals, err := c.LeaseRenew(ctx, consumers, nil)
@@ -219,11 +219,13 @@ func (c *leaseCrowd) endsBetween(consumer uuid.UUID, from, to time.Time) bool {
 func TestLease_CrowdBesideRemovals_RemovesEachOnceAndNoneBeforeItsTime(t *testing.T) {
 	t.Parallel()
 	c := newLeaseCrowd(t, setup(t, 24))
-	c.run()
+	for round := 0; round < 20 && len(c.removed) < 20; round++ { // how many are removed before a renewal is by chance
+		c.run()
+	}
 	for _, violation := range c.violations() {
 		t.Error(violation)
 	}
-	if len(c.removed) < 10 {
+	if len(c.removed) < 20 {
 		t.Errorf("only %d consumers were removed", len(c.removed))
 	}
 }
