@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -20,10 +21,11 @@ import (
 // peerAPI is an API of Debian's nova or ironic (the packages python3-nova and python3-ironic), with rows that their own
 // objects write.
 type peerAPI struct {
-	t    *testing.T
-	url  string
-	into io.Writer
-	from *bufio.Reader
+	t       *testing.T
+	url     string
+	process *os.Process
+	into    io.Writer
+	from    *bufio.Reader
 }
 
 // startPeer starts the API of a script, with pages of two or three items, until the test ends. The path is that of the API.
@@ -45,22 +47,22 @@ func startPeer(t *testing.T, script, path string) *peerAPI {
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	late := time.AfterFunc(time.Minute, func() { command.Process.Kill() })
 	t.Cleanup(func() {
-		late.Stop()
 		command.Process.Kill()
 		if err := command.Wait(); t.Failed() {
 			t.Logf("%s ended: %v\n%s", script, err, printed.String())
 		}
 	})
-	api := &peerAPI{t: t, url: fmt.Sprintf("http://127.0.0.1:%d%s", port, path), into: into, from: bufio.NewReader(from)}
+	api := &peerAPI{t: t, url: fmt.Sprintf("http://127.0.0.1:%d%s", port, path), process: command.Process, into: into, from: bufio.NewReader(from)}
 	api.expect("ready")
 	return api
 }
 
-// expect fails the test if the next line of the program is another one.
+// expect fails the test if the next line of the program is another one, or if none comes within five minutes.
 func (c *peerAPI) expect(want string) {
 	c.t.Helper()
+	late := time.AfterFunc(5*time.Minute, func() { c.process.Kill() })
+	defer late.Stop()
 	line, err := c.from.ReadString('\n')
 	if strings.TrimSpace(line) != want {
 		c.t.Fatalf("the API printed %q, want %q; %v", line, want, err)
