@@ -18,7 +18,7 @@ func (c *Client) drawGiven(ctx context.Context) (who int, given int64, err error
 // drawClaimFound draws a query with one or two request groups. The second one has another class, see model.ClaimFound.
 func (c *Client) drawClaimFound(ctx context.Context) (model.Operation, error) {
 	who, given, err := c.drawGiven(ctx)
-	made := model.ClaimFound{Consumer: who, Given: given, Tree: c.Dice.IntN(providers)}
+	made := model.ClaimFound{Consumer: who, Given: given, Tree: c.Dice.IntN(providers), Lease: c.drawLease()}
 	drawn := c.Dice.Perm(len(classes))[:1+c.Dice.IntN(model.MaxGroups)]
 	made.Order = []string{"", "", "id", "pack:" + classes[drawn[0]]}[c.Dice.IntN(4)]
 	for _, class := range drawn {
@@ -35,7 +35,7 @@ func (c *Client) drawClaimFound(ctx context.Context) (model.Operation, error) {
 // drawClaimNamed draws one to three candidates.
 func (c *Client) drawClaimNamed(ctx context.Context) (model.Operation, error) {
 	who, given, err := c.drawGiven(ctx)
-	made := model.ClaimNamed{Consumer: who, Given: given}
+	made := model.ClaimNamed{Consumer: who, Given: given, Lease: c.drawLease()}
 	for range 1 + c.Dice.IntN(3) {
 		var has model.Allocations
 		for range 1 + c.Dice.IntN(2) {
@@ -49,8 +49,12 @@ func (c *Client) drawClaimNamed(ctx context.Context) (model.Operation, error) {
 // drawPatch draws a patch of one or two allocations, half of them without a generation.
 func (c *Client) drawPatch(ctx context.Context) (model.Operation, error) {
 	who, given, err := c.drawGiven(ctx)
-	made := model.PatchAllocations{Consumer: who, Given: c.drawCompared(given)}
-	for range 1 + c.Dice.IntN(2) {
+	made := model.PatchAllocations{Consumer: who, Given: c.drawCompared(given), Lease: c.drawLease()}
+	changes := 1 + c.Dice.IntN(2)
+	if made.Lease.IsGiven {
+		changes = c.Dice.IntN(2)
+	}
+	for range changes {
 		p, class := c.Dice.IntN(providers), c.Dice.IntN(len(classes))
 		switch c.Dice.IntN(6) {
 		case 0:

@@ -21,6 +21,10 @@ type Recorder struct {
 	// URL is the URL of the server; HTTP sends the requests.
 	URL  string
 	HTTP *http.Client
+	// Partitions are all districts of the history.
+	Partitions []*Partition
+	// Leases change leases in the database; nil: nothing expires.
+	Leases *Leases
 
 	began time.Time
 	mutex sync.Mutex
@@ -114,8 +118,10 @@ func (c *Client) record(operation model.Operation, start, end time.Duration, got
 	return nil
 }
 
-func (c *Client) add(call *Call) {
-	call.Client, call.Partition = c.Number, c.Partition
+func (c *Client) add(call *Call) { c.addTo(c.Partition, call) }
+
+func (c *Client) addTo(d *Partition, call *Call) {
+	call.Client, call.Partition = c.Number, d
 	c.Recorder.mutex.Lock()
 	defer c.Recorder.mutex.Unlock()
 	c.Recorder.calls = append(c.Recorder.calls, call)
@@ -164,7 +170,7 @@ func (c *Client) send(ctx context.Context, sent request) (*response, error) {
 		asked.Header.Set(name, value)
 	}
 	if sent.extended {
-		asked.Header.Set("OpenStack-API-Version", "placement 1.39, berth 1.4")
+		asked.Header.Set("OpenStack-API-Version", "placement 1.39, berth 1.6")
 	}
 	if sent.key != "" {
 		asked.Header.Set("Idempotency-Key", sent.key)

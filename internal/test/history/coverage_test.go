@@ -41,7 +41,7 @@ func TestHistory_Coverage_ReportsUndercoveredOperations(t *testing.T) {
 			history: ofEachKind(enough).sayOften(1000, taking(0, 0, 1), yes).sayOften(2, model.DeleteAllocations{}, busy)},
 		"two of few writes exhausted their retries": {
 			history: ofEachKind(enough).sayOften(2, model.DeleteAllocations{}, busy),
-			thin:    []string{"all writes: 59 sent, 57 accepted, 2 exhausted their retries, 0 lost; at most 1 may exhaust them"},
+			thin:    []string{"all writes: 62 sent, 60 accepted, 2 exhausted their retries, 0 lost; at most 1 may exhaust them"},
 		},
 		"a kind without accepted requests": {
 			history: ofEachKind(enough).without(model.UpdateProvider{}).say(model.UpdateProvider{}, busy).say(model.UpdateProvider{}, lost).say(model.UpdateProvider{}, no(model.Loop, 0, 0)),

@@ -48,7 +48,10 @@ func (c *Client) ReadAll(ctx context.Context) error {
 // draw is a random request.
 type draw = func(*Client, context.Context) (model.Operation, error)
 
-// acts are the requests of a client, with their relative frequency.
+// leaseWeight is the relative frequency of what only concerns leases.
+const leaseWeight = 18
+
+// acts are the other requests of a client, with their relative frequency.
 var acts = []struct {
 	weight int
 	draw   draw
@@ -95,7 +98,7 @@ type Bias int
 
 // The kinds: none, re-parenting, deletion of allocations, claims and what makes them stale, claims and releases,
 // replacements of trees, reads of trees with what changes them, changes of what a consumer has, claims of consumers that
-// have nothing and what makes them so, patches of allocations with the claims that they change.
+// have nothing and what makes them so, patches of allocations with the claims that they change, leases with the claims that give them.
 const (
 	Anything Bias = iota
 	Moves
@@ -107,10 +110,14 @@ const (
 	Changes
 	Arrivals
 	Patches
+	Expiries
 )
 
 // RandomStep sends one random request.
 func (c *Client) RandomStep(ctx context.Context) error {
+	if c.Favors == Expiries && c.Dice.IntN(2) == 0 {
+		return c.doLease(ctx)
+	}
 	if c.Favors != Anything && c.Dice.IntN(2) == 0 {
 		draws := favorites[c.Favors]
 		operation, err := draws[c.Dice.IntN(len(draws))](c, ctx)
@@ -119,11 +126,14 @@ func (c *Client) RandomStep(ctx context.Context) error {
 		}
 		return c.doAgain(ctx, operation)
 	}
-	total := 0
+	total := leaseWeight
 	for _, act := range acts {
 		total += act.weight
 	}
 	throw := c.Dice.IntN(total)
+	if throw -= leaseWeight; throw < 0 {
+		return c.doLease(ctx)
+	}
 	for _, act := range acts {
 		if throw -= act.weight; throw < 0 {
 			operation, err := act.draw(c, ctx)
@@ -162,6 +172,7 @@ var favorites = map[Bias][]draw{
 	Changes:  {(*Client).drawChange},
 	Arrivals: {(*Client).drawArrival},
 	Patches:  {(*Client).drawPatch, (*Client).drawPatch, (*Client).drawPatch, (*Client).drawClaim},
+	Expiries: {(*Client).drawPatch, (*Client).drawClaim, (*Client).drawRelease},
 }
 
 func (c *Client) drawRelease(context.Context) (model.Operation, error) {
@@ -242,7 +253,7 @@ func (c *Client) drawWant(ctx context.Context, who int, mayGo bool) (model.Want,
 			return model.Want{}, err
 		}
 	}
-	made := model.Want{Consumer: who, Given: c.memory.Consumers[who].Generation}
+	made := model.Want{Consumer: who, Given: c.memory.Consumers[who].Generation, Lease: c.drawLease()}
 	if mayGo && c.Dice.IntN(5) == 0 {
 		return made, nil
 	}

@@ -41,6 +41,9 @@
 // Idempotency-Key and all its repetitions are one call, unless the server refuses one of them. A dry run is the write
 // without its effect, and shows what the write would change.
 //
+// Time is a step of a history: a client moves the end of a lease to the past, by changing its row. Another one removes the
+// consumers whose leases have expired, as a server does. Each consumer that this removes is a call.
+//
 // A read of a tree is a statement about all its providers and their consumers at one moment. The parts compare each of them;
 // only the whole shows that two of them are of different moments.
 //

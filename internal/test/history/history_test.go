@@ -106,7 +106,7 @@ func (wanted traffic) run(t *testing.T, edits []edit) *verdict {
 	made := &verdict{}
 	if wanted.program != "" {
 		url, end := runProgram(t, wanted.program, db.URL)
-		made.calls = wanted.record(t, url, func() string { return url })
+		made.calls = wanted.record(t, url, nil, func() string { return url })
 		end()
 	} else {
 		made.calls, made.retried = wanted.recordHere(t, db)
@@ -151,25 +151,31 @@ func (wanted traffic) recordHere(t *testing.T, db *dbtest.DB) (calls []*history.
 	t.Helper()
 	service := servertest.New(t, servertest.Options{DB: db, Store: postgres.Options{MaxConns: 24, Pooler: wanted.pooled}})
 	listening := service.Listen(t)
-	calls = wanted.record(t, listening.URL, func() string {
+	leases, end := leasesOf(t, db, service.Store)
+	defer end()
+	calls = wanted.record(t, listening.URL, leases, func() string {
 		listening.Close() // waits for requests whose connections clients have closed
 		listening = service.Listen(t)
 		return listening.URL
 	})
+	if due, err := service.Store.LeaseDue(t.Context()); err != nil || due {
+		t.Errorf("a lease is due after all removals: %t, %v", due, err)
+	}
 	retried = service.Store.Pool().Retries()
 	listening.Close()
 	service.Store.Close()
 	return calls, retried
 }
 
-// record runs the clients for a duration and returns their calls. settle waits until no request is running, and returns
+// record runs the clients for a duration and returns their calls. leases are those of the database; nil: none expires. settle waits until no request is running, and returns
 // the URL for the last requests.
-func (wanted traffic) record(t *testing.T, url string, settle func() string) []*history.Call {
+func (wanted traffic) record(t *testing.T, url string, leases *history.Leases, settle func() string) []*history.Call {
 	t.Helper()
 	connections := &http.Transport{MaxIdleConnsPerHost: clients}
 	defer connections.CloseIdleConnections()
 	recorder := history.NewRecorder(url, &http.Client{Transport: connections})
 	districts := make([]*history.Partition, wanted.districts)
+	recorder.Partitions, recorder.Leases = districts, leases
 	client := func(number, district int) *history.Client {
 		return &history.Client{
 			Number: number, Recorder: recorder, Partition: districts[district],
@@ -201,6 +207,7 @@ func (wanted traffic) record(t *testing.T, url string, settle func() string) []*
 	for i := range acting {
 		failures = append(failures, acting[i].Resolve(t.Context()))
 	}
+	failures = append(failures, client(clients, 0).RemoveAllExpired(t.Context()))
 	for i := range districts {
 		failures = append(failures, client(clients+len(districts)+i, i).ReadAll(t.Context()))
 	}

@@ -3,6 +3,7 @@ package history
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/berthd/berth/internal/test/model"
@@ -15,7 +16,7 @@ type request struct {
 	parameters []string
 	// body is encoded as JSON; nil: none.
 	body any
-	// extended selects berth 1.4.
+	// extended selects berth 1.6.
 	extended bool
 	// key is the Idempotency-Key; empty: none.
 	key string
@@ -55,7 +56,7 @@ func (d *Partition) request(operation model.Operation) request {
 	case model.Read:
 		return d.about(w.At, http.MethodGet, strings.TrimSuffix("/"+string(w.Part), "/"), nil)
 	case model.ReadAllocations:
-		return request{method: http.MethodGet, path: "/allocations/" + d.consumers[w.Consumer].String()}
+		return request{method: http.MethodGet, path: "/allocations/" + d.consumers[w.Consumer].String(), extended: true}
 	case model.ReadTree:
 		made := d.about(w.At, http.MethodGet, "/tree", nil)
 		made.extended, made.parameters = true, []string{"include=inventories,usages,traits,consumers"}
@@ -131,10 +132,10 @@ func (d *Partition) requestClaim(operation model.Operation) request {
 	case model.Claim:
 		document := d.wantsDocument(w.Wants)
 		if len(w.Wants) > 1 {
-			return request{method: http.MethodPost, path: "/allocations", body: document}
+			return request{method: http.MethodPost, path: "/allocations", body: document, extended: givesLease(w.Wants)}
 		}
 		consumer := d.consumers[w.Wants[0].Consumer].String()
-		return request{method: http.MethodPut, path: "/allocations/" + consumer, body: document[consumer]}
+		return request{method: http.MethodPut, path: "/allocations/" + consumer, body: document[consumer], extended: givesLease(w.Wants)}
 	case model.DeleteAllocations:
 		made := request{method: http.MethodDelete, path: "/allocations/" + d.consumers[w.Consumer].String()}
 		return made.comparing("consumer_generation", w.Given, 0)
@@ -147,7 +148,7 @@ func (d *Partition) requestClaim(operation model.Operation) request {
 		for _, has := range w.Candidates {
 			listed = append(listed, map[string]any{"allocations": d.allocationsDocument(has)})
 		}
-		body := d.consumerDocument(w.Consumer, w.Given)
+		body := d.consumerDocument(w.Consumer, w.Given, w.Lease)
 		body["candidates"] = listed
 		return request{method: http.MethodPost, path: "/claims", body: body, extended: true}
 	case model.Reshape:
@@ -155,7 +156,7 @@ func (d *Partition) requestClaim(operation model.Operation) request {
 		for _, one := range w.Shapes {
 			inventories[d.providers[one.At].String()] = inventoriesDocument(one.Inventories, one.Given)
 		}
-		return request{method: http.MethodPost, path: "/reshaper", body: map[string]any{
+		return request{method: http.MethodPost, path: "/reshaper", extended: givesLease(w.Wants), body: map[string]any{
 			"inventories": inventories, "allocations": d.wantsDocument(w.Wants),
 		}}
 	}
@@ -182,6 +183,7 @@ func (d *Partition) requestPatch(w model.PatchAllocations) request {
 		}
 	}
 	document := map[string]any{"allocations": allocations}
+	addLease(document, w.Lease)
 	if w.Given > 0 {
 		document["consumer_generation"] = w.Given
 	}
@@ -207,22 +209,28 @@ func (d *Partition) requestFound(w model.ClaimFound) request {
 	if w.Order != "" {
 		query["order"] = w.Order
 	}
-	body := d.consumerDocument(w.Consumer, w.Given)
+	body := d.consumerDocument(w.Consumer, w.Given, w.Lease)
 	body["queries"] = []any{query}
 	return request{method: http.MethodPost, path: "/claims", body: body, extended: true}
 }
 
 // consumerDocument returns the members of POST /claims that describe the consumer.
-func (d *Partition) consumerDocument(who int, given int64) map[string]any {
+func (d *Partition) consumerDocument(who int, given int64, lease model.GivenLease) map[string]any {
 	consumer := map[string]any{
 		"uuid": d.consumers[who].String(), "project_id": "project", "user_id": "user", "consumer_type": "INSTANCE",
 		"consumer_generation": nil,
 	}
+	addLease(consumer, lease)
 	made := map[string]any{"consumers": []any{consumer}}
 	if given > 0 {
 		consumer["consumer_generation"], made["existing"] = given, "replace"
 	}
 	return made
+}
+
+// givesLease reports whether claims give a lease.
+func givesLease(wants []model.Want) bool {
+	return slices.ContainsFunc(wants, func(one model.Want) bool { return one.Lease.IsGiven })
 }
 
 // wantsDocument returns a body by consumer.
@@ -236,6 +244,7 @@ func (d *Partition) wantsDocument(wants []model.Want) map[string]any {
 		if one.Given > 0 {
 			claim["consumer_generation"] = one.Given
 		}
+		addLease(claim, one.Lease)
 		made[d.consumers[one.Consumer].String()] = claim
 	}
 	return made

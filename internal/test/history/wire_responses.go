@@ -38,6 +38,7 @@ type document struct {
 		ConsumerGeneration int64 `json:"consumer_generation"`
 	}
 	Mappings map[string][]string
+	Lease    json.RawMessage
 }
 
 // generation returns the generation that the document has; None without one.
@@ -120,7 +121,9 @@ func (d *Partition) readConsumer(read *document, seen *model.Observed) error {
 			return err
 		}
 	}
-	return nil
+	shown, err := shownLease(read.Lease)
+	seen.Lease = shown
+	return err
 }
 
 // readClaimed reads the response to POST /claims, and returns the claim and the number of its candidate.
@@ -229,7 +232,7 @@ func (d *Partition) readTree(raw []byte, seen *model.Observed) error {
 			return err
 		}
 		seen.Users[c] = model.ShownConsumer{
-			Consumer:            model.Consumer{Generation: user.Generation, Allocations: user.Allocations},
+			Consumer:            model.Consumer{Generation: user.Generation, Allocations: user.Allocations, Lease: user.Lease.Lease},
 			ProviderGenerations: user.ProviderGenerations,
 		}
 	}

@@ -19,11 +19,12 @@ type ClaimFound struct {
 	Tree   int
 	Groups []RequestGroup
 	Order  string // empty: the default
+	Lease  GivenLease
 }
 
 // Wants returns the claim as the allocations that the service has chosen.
 func (w ClaimFound) Wants(a *Response) []Want {
-	return []Want{{Consumer: w.Consumer, Given: w.Given, Allocations: a.Observed.Allocations}}
+	return []Want{{Consumer: w.Consumer, Given: w.Given, Allocations: a.Observed.Allocations, Lease: w.Lease}}
 }
 
 // Judge implements Operation.
@@ -108,7 +109,9 @@ func takeChosen(c *Checks, wants []Want) {
 	for p, told := range c.Answer.Observed.ProviderGenerations {
 		c.changeOf(wants, p, false, func(now *Provider) { c.must(told == None || told == now.Generation) })
 	}
-	c.changeConsumer(wants[0].Consumer, func(now *Consumer) { c.must(c.Answer.Observed.fits(now.Generation)) })
+	c.changeConsumer(wants[0].Consumer, func(now *Consumer) {
+		c.must(c.Answer.Observed.fits(now.Generation) && c.Answer.Observed.Lease.shows(now.Lease))
+	})
 }
 
 // ClaimNamed is POST /claims with candidates for one consumer.
@@ -116,11 +119,12 @@ type ClaimNamed struct {
 	Consumer   int
 	Given      int64 // as in ClaimFound
 	Candidates []Allocations
+	Lease      GivenLease
 }
 
 // Wants returns the claim as the allocations that the service has chosen.
 func (w ClaimNamed) Wants(a *Response) []Want {
-	return ClaimFound{Consumer: w.Consumer, Given: w.Given}.Wants(a)
+	return ClaimFound{Consumer: w.Consumer, Given: w.Given, Lease: w.Lease}.Wants(a)
 }
 
 // Judge implements Operation.

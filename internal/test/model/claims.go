@@ -12,6 +12,7 @@ type Want struct {
 	Given       int64
 	Owner       Owner
 	Allocations Allocations
+	Lease       GivenLease
 }
 
 // Claim is PUT /allocations/{consumer} for one consumer and POST /allocations for several.
@@ -106,7 +107,7 @@ func take(c *Checks, wants []Want) {
 				return
 			}
 			one.Owner.Type = cmp.Or(one.Owner.Type, now.Owner.Type)
-			*now = Consumer{Generation: now.Generation + 1, Owner: one.Owner, Allocations: one.Allocations}
+			*now = Consumer{Generation: now.Generation + 1, Owner: one.Owner, Allocations: one.Allocations, Lease: one.Lease.after(now.Lease)}
 		})
 	}
 }
@@ -175,7 +176,8 @@ type PatchAllocations struct {
 	// Allocations are the amounts: 0 (not named), Removed, or the amount.
 	Allocations Allocations
 	// Gone are the providers whose allocations are all removed.
-	Gone [ProviderCount]bool
+	Gone  [ProviderCount]bool
+	Lease GivenLease
 }
 
 // patched returns the amounts of the consumer on a provider after the patch.
@@ -249,13 +251,14 @@ func (w PatchAllocations) apply(c *Checks) {
 		for p := range after.Allocations {
 			after.Allocations[p] = w.patched(p, now.Allocations[p])
 		}
+		after.Lease = w.Lease.after(now.Lease)
 		switch {
 		case after.Allocations == Allocations{}:
 			after = Consumer{}
-		case after.Allocations != now.Allocations:
+		case after.Allocations != now.Allocations || w.Lease.IsGiven && (w.Lease.Lease != Lease{} || now.Lease != Lease{}):
 			after.Generation++
 		}
 		*now = after
-		c.must(!c.shows() || o.Generation == after.Generation && o.Allocations == after.Allocations)
+		c.must(!c.shows() || o.Generation == after.Generation && o.Allocations == after.Allocations && o.Lease.shows(after.Lease))
 	})
 }

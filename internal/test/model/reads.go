@@ -82,7 +82,7 @@ func (w ReadAllocations) Judge(c *Checks) {
 		})
 	}
 	c.changeConsumer(w.Consumer, func(now *Consumer) {
-		c.must(*now == Consumer{Generation: o.Generation, Owner: o.Owner, Allocations: o.Allocations})
+		c.must(*now == Consumer{Generation: o.Generation, Owner: o.Owner, Allocations: o.Allocations, Lease: now.Lease} && o.Lease.shows(now.Lease))
 	})
 }
 

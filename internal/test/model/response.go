@@ -40,9 +40,13 @@ type Observed struct {
 	Allocations         Allocations
 	ProviderGenerations [ProviderCount]int64
 	Owner               Owner
-	Parent, Root        int
-	Name                int8
-	Traits, Aggregates  uint8
+	Lease               ShownLease
+	// Renewal is what POST /leases says; empty: nothing. WasLeased: an ExpireLease found a lease.
+	Renewal            Renewal
+	WasLeased          bool
+	Parent, Root       int
+	Name               int8
+	Traits, Aggregates uint8
 	// Tree is what PUT /resource_providers/{provider}/tree says of each provider.
 	Tree [ProviderCount]TreeChange
 	// Shown and Users are the providers and consumers that GET /resource_providers/{provider}/tree shows.

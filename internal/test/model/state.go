@@ -76,6 +76,7 @@ type Consumer struct {
 	Generation  int64
 	Owner       Owner
 	Allocations Allocations
+	Lease       Lease
 }
 
 // State is the state of a district.
@@ -155,7 +156,11 @@ func (c Consumer) String() string {
 	if c.Generation == 0 {
 		return "does not exist"
 	}
-	return fmt.Sprintf("generation %d %s", c.Generation, c.Allocations)
+	text := fmt.Sprintf("generation %d %s", c.Generation, c.Allocations)
+	if c.Lease != (Lease{}) {
+		text += fmt.Sprintf(" lease %+v", c.Lease)
+	}
+	return text
 }
 
 // String leaves out the providers without allocations.

@@ -242,7 +242,7 @@ var leaseFaults = map[string]struct {
 	"the clock of the removal is ahead":                    {"lease_expire", "<= clock_timestamp()", "<= clock_timestamp() + interval '10 ms'", true},
 	"a removal locks leases before consumers":              {"lease_expire", "IF looked_at = 0 OR moved > 0 THEN", "IF looked_at = 0 THEN", true},
 	"a renewal revives a lease": {"lease_renew", "v_now := clock_timestamp();", `v_now := clock_timestamp(); PERFORM pg_sleep(0.001);
-		INSERT INTO leases SELECT id, 3600, NULL, v_now, v_now FROM unnest(v_found.ids) AS id ON CONFLICT DO NOTHING;`, true},
+		INSERT INTO leases SELECT id, 3600, NULL, v_now, v_now FROM unnest(v_found.renewable) AS id ON CONFLICT DO NOTHING;`, true},
 	"a renewal locks leases in any order": {"lease_renew", "ORDER BY lease.consumer_id FOR", "ORDER BY random() FOR", true},
 	"a deleted consumer keeps its lease":  {"lease_drop", "WHERE consumer_id = OLD.id", "WHERE false", true},
 }

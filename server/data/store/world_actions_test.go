@@ -52,7 +52,7 @@ func (m *worldMachine) risen(t *rapid.T, provider int, err error, after int64) {
 func (m *worldMachine) actions(ctx context.Context) map[string]func(*rapid.T) {
 	all := map[string]func(*rapid.T){}
 	for _, some := range []map[string]func(*rapid.T){
-		m.providerActions(ctx), m.inventoryActions(ctx), m.claimActions(ctx), m.nameActions(ctx), m.memberActions(ctx),
+		m.providerActions(ctx), m.inventoryActions(ctx), m.claimActions(ctx), m.leaseActions(ctx), m.nameActions(ctx), m.memberActions(ctx),
 	} {
 		maps.Copy(all, some)
 	}

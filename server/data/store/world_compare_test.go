@@ -110,20 +110,24 @@ func (m *worldMachine) compareHoldings(ctx context.Context, t *rapid.T, p int) {
 
 func (m *worldMachine) compareConsumer(ctx context.Context, t *rapid.T, who int) {
 	got, err := m.AllocationList(ctx, m.consumers[who])
-	m.reads(t, model.ReadAllocations{Consumer: who}, err, func(seen *model.Observed) {
-		if seen.Generation = got.Generation; got.Generation == 0 {
-			return
-		}
-		seen.Owner = model.Owner{Project: int8(slices.Index(m.tasks, got.ProjectID)), User: int8(slices.Index(m.users, got.UserID))}
-		if got.Type != nil {
-			seen.Owner.Type = int8(slices.Index(m.types, *got.Type))
-		}
-		for _, row := range got.Rows {
-			p := m.number(row.Provider)
-			seen.ProviderGenerations[p] = row.Generation
-			seen.Allocations[p][slices.Index(m.classes, row.Class)] = row.Amount
-		}
-	})
+	m.reads(t, model.ReadAllocations{Consumer: who}, err, func(seen *model.Observed) { m.showConsumer(seen, &got) })
+}
+
+// showConsumer converts a consumer of the store to that of a response.
+func (m *worldMachine) showConsumer(seen *model.Observed, got *store.ConsumerAllocations) {
+	seen.Lease = shownLease(got.Lease)
+	if seen.Generation = got.Generation; got.Generation == 0 {
+		return
+	}
+	seen.Owner = model.Owner{Project: int8(slices.Index(m.tasks, got.ProjectID)), User: int8(slices.Index(m.users, got.UserID))}
+	if got.Type != nil {
+		seen.Owner.Type = int8(slices.Index(m.types, *got.Type))
+	}
+	for _, row := range got.Rows {
+		p := m.number(row.Provider)
+		seen.ProviderGenerations[p] = row.Generation
+		seen.Allocations[p][slices.Index(m.classes, row.Class)] = row.Amount
+	}
 }
 
 // usages sums the allocations of the consumers of a project; user and kind empty: any.

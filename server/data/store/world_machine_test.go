@@ -202,6 +202,7 @@ func (m *worldMachine) drawWant(t *rapid.T, consumer int) (model.Want, store.Cla
 		}
 	}
 	present := m.places()
+	want.Lease, made.Lease = drawLease(t)
 	for range rapid.IntRange(0, 3).Draw(t, "allocations") {
 		of := place{rapid.IntRange(0, len(m.ids)-1).Draw(t, "provider"), rapid.IntRange(0, len(m.classes)-1).Draw(t, "class")}
 		if len(present) > 0 && !rarely(t, "anywhere") {
@@ -242,6 +243,7 @@ var reasons = map[store.Rule]model.Reason{
 	store.ReparentNotAllowed: model.ReparentNotAllowed, store.ParentCycle: model.Loop, store.ClassStandard: model.StandardClass,
 	store.TraitStandard: model.StandardTrait, store.ClassInUse: model.ClassInUse, store.TraitInUse: model.TraitInUse,
 	store.ProviderNameTaken: model.NameTaken, store.ProviderUUIDTaken: model.Exists, store.ClassNameTaken: model.ClassNameTaken,
+	store.ConsumerNotFound: model.NoConsumer,
 }
 
 // refusal returns the response that an error is.
