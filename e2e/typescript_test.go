@@ -93,7 +93,7 @@ func comparePacked(t *testing.T, listed string) {
 	t.Helper()
 	want := []string{"LICENSE", "README.md", "package.json"}
 	for _, module := range []string{
-		"claim", "clients", "errors", "gen/baremetal", "gen/constants", "gen/placement", "index", "pages", "retry", "transport",
+		"claim", "clients", "errors", "gen/baremetal", "gen/constants", "gen/placement", "index", "lease", "pages", "retry", "transport",
 	} {
 		want = append(want, "dist/"+module+".d.ts", "dist/"+module+".js")
 	}

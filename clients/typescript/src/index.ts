@@ -4,6 +4,7 @@ export {
   createPlacementClient, type PlacementClient, type PlacementPaths, type PlacementSchemas,
 } from "./clients.js";
 export { BerthError, unwrap } from "./errors.js";
+export { keep, type KeepOptions, LeaseLost } from "./lease.js";
 export { type NextPage, nextPage } from "./pages.js";
 export { type ConflictRetries, retryOnConflict } from "./retry.js";
 export type { TransportOptions } from "./transport.js";

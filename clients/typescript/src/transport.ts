@@ -85,7 +85,7 @@ function isIdempotent({ method, url, headers, body }: Request): boolean {
     case "PUT":
       return body === null || pathname.endsWith("/tree");
     default:
-      return method === "POST" && (pathname.endsWith("/allocation_candidates") || pathname.endsWith("/capacity"));
+      return method === "POST" && ["/allocation_candidates", "/capacity", "/leases"].some((path) => pathname.endsWith(path));
   }
 }
 

@@ -5,7 +5,8 @@ import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import {
-  BerthError, claim, type ClaimRequest, createBaremetalClient, createPlacementClient, type NextPage, nextPage, retryOnConflict, unwrap,
+  BerthError, claim, type ClaimRequest, createBaremetalClient, createPlacementClient, keep, LeaseLost, type NextPage, nextPage,
+  retryOnConflict, unwrap,
 } from "@berthd/client";
 
 const url = process.argv[2];
@@ -107,6 +108,25 @@ async function oneRequestClaims(): Promise<void> {
   assert.equal(error.isConsumerConflict || error.code === "berth.claim.nothing_fits", true, error.message);
 }
 
+/** The lease moves while it is kept; then another client deletes the consumer. */
+async function leasesAreKept(): Promise<void> {
+  const consumer = { ...owner, uuid: "c0ffee00-5ca1-4b1e-8000-00000000f007", consumer_generation: null, lease: { seconds: 10 } };
+  await unwrap(placement.POST("/claims", { body: { consumers: [consumer], queries: [{ groups: { "": { resources: { VCPU: 1 } } } }] } }));
+  const path = { consumer_uuid: consumer.uuid };
+  const end = async () => (await unwrap(placement.GET("/allocations/{consumer_uuid}", { params: { path } }))).lease?.expires_at ?? "";
+  const first = await end();
+  const controller = new AbortController();
+  const kept = keep(placement, [consumer.uuid], controller);
+  await waitFor(async () => await end() > first);
+  controller.abort();
+  await kept;
+  const lost = keep(placement, [consumer.uuid], new AbortController()).then(() => undefined, (reason: unknown) => reason);
+  await unwrap(placement.DELETE("/allocations/{consumer_uuid}", { params: { path } }));
+  const reason = await lost;
+  assert(reason instanceof LeaseLost, String(reason));
+  assert.deepEqual(reason.consumers, [consumer.uuid]);
+}
+
 async function pagesAreFollowed(): Promise<void> {
   const found: string[] = [];
   let next: NextPage | undefined = {};
@@ -173,7 +193,7 @@ async function timeoutsAreErrors(): Promise<void> {
 }
 
 for (const check of [
-  conflictIsRetried, claimsFit, claimSearchesAgain, overCapacityIsNotRetried, oneRequestClaims, pagesAreFollowed,
+  conflictIsRetried, claimsFit, claimSearchesAgain, overCapacityIsNotRetried, oneRequestClaims, leasesAreKept, pagesAreFollowed,
   plainVersionsWork, nodesAreAllocated, timeoutsAreErrors,
 ]) {
   await check().catch((error: unknown) => { throw new Error(check.name, { cause: error }); });
