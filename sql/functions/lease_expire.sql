@@ -64,7 +64,15 @@ BEGIN
         UPDATE /* lease_expire 9/10 */ inventories SET used = used - v_freed.used
         WHERE provider_id = v_freed.provider_id AND class_id = v_freed.class_id;
     END LOOP;
-    WITH /* lease_expire 10/10 */ deleted AS (
+    WITH /* lease_expire 10/10 */ held AS MATERIALIZED (
+        SELECT one.consumer_id, jsonb_agg(jsonb_build_object(
+            'provider', (SELECT provider.uuid FROM resource_providers AS provider WHERE provider.id = one.provider_id),
+            'class', (SELECT class.name FROM resource_classes AS class WHERE class.id = one.class_id),
+            'amount', one.used) ORDER BY one.position) AS allocations
+        FROM unnest(v_held.consumers, v_held.providers, v_held.classes, v_held.amounts) WITH ORDINALITY
+            AS one (consumer_id, provider_id, class_id, used, position)
+        GROUP BY one.consumer_id
+    ), deleted AS (
         DELETE FROM consumers WHERE id = ANY (v_ids)
         RETURNING id, uuid, generation, project_id, user_id, consumer_type_id, created_at
     )
@@ -78,14 +86,6 @@ BEGIN
     INTO removed
     FROM deleted
     JOIN leases AS lease ON lease.consumer_id = deleted.id
-    CROSS JOIN LATERAL (
-        SELECT jsonb_agg(jsonb_build_object(
-            'provider', (SELECT provider.uuid FROM resource_providers AS provider WHERE provider.id = one.provider_id),
-            'class', (SELECT class.name FROM resource_classes AS class WHERE class.id = one.class_id),
-            'amount', one.used) ORDER BY one.position) AS allocations
-        FROM unnest(v_held.consumers, v_held.providers, v_held.classes, v_held.amounts) WITH ORDINALITY
-            AS one (consumer_id, provider_id, class_id, used, position)
-        WHERE one.consumer_id = deleted.id
-    ) AS held;
+    LEFT JOIN held ON held.consumer_id = deleted.id;
 END
 $$;
