@@ -40,7 +40,8 @@ func isHandWritten(name string) bool {
 	if !slices.Contains([]string{".go", ".sql", ".html", ".js", ".ts"}, path.Ext(name)) || strings.HasSuffix(name, "_test.go") || name == "sql/schema.sql" {
 		return false
 	}
-	for _, folder := range []string{"internal/test/", "cmd/bench/", "e2e/", "docs/", "tools/", "openapi/", "clients/typescript/test/", "server/reference/vendor/"} {
+	for _, folder := range []string{"internal/test/", "cmd/bench/", "e2e/", "docs/", "tools/", "openapi/", "clients/typescript/test/", "clients/typescript/src/gen/", "clients/typescript/dist/",
+		"clients/typescript/build/", "clients/typescript/node_modules/", "server/reference/vendor/"} {
 		if strings.HasPrefix(name, folder) {
 			return false
 		}

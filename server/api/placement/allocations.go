@@ -367,7 +367,7 @@ func (o *operations) allocationPatch(
 	}
 	consumer, _ := uuidlike.Parse(in.Consumer)
 	if body.isEmpty() && !body.Lease.isSent {
-		if microversion.From(ctx) >= berth16 {
+		if microversion.From(ctx).HasLeases() {
 			return nil, patchWithoutLease.Of()
 		}
 		return nil, patchWithoutChange.Of()

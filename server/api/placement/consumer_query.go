@@ -100,7 +100,7 @@ type consumerQuery struct {
 // parseConsumerList parses the parameters, which the schema has validated. Their order here is the order of errors.
 func parseConsumerList(ctx context.Context, values querystring.Values) (asked consumerQuery, err error) {
 	asked.list = consumerList
-	if microversion.From(ctx) >= berth16 {
+	if microversion.From(ctx).HasLeases() {
 		asked.list = leasedConsumerList
 	}
 	if err = checkOnce(values, leasedConsumerParams.Once()...); err != nil {
@@ -118,7 +118,7 @@ func parseConsumerList(ctx context.Context, values querystring.Values) (asked co
 	if !asked.page.WithAllocations {
 		absent = []string{partAllocations}
 	}
-	if microversion.From(ctx) < berth16 {
+	if !microversion.From(ctx).HasLeases() {
 		absent = append(absent, leaseMember)
 	}
 	if asked.fields, err = selectFields[Consumer](values, asked.list, absent...); err != nil {

@@ -89,7 +89,7 @@ func (o *operations) consumerOperations() []*route.Operation {
 
 func (o *operations) consumerList(ctx context.Context, _ *none) (*cached[Consumers], error) {
 	schema := consumerSchema
-	if microversion.From(ctx) >= berth16 {
+	if microversion.From(ctx).HasLeases() {
 		schema = leasedConsumerSchema
 	}
 	values, err := query(ctx, schema)

@@ -135,7 +135,7 @@ func dryRunAnswer(ctx context.Context, op *route.Operation, result route.DryRunR
 	dryRun := DryRun{
 		DryRun: true, Would: result.Status, Body: rawObject{result.Body}, Changes: stateChange(result.Before, result.After),
 	}
-	if microversion.From(ctx) >= berth16 {
+	if microversion.From(ctx).HasLeases() {
 		dryRun.Changes.addLeases(result.Before.Consumers, result.After.Consumers)
 	}
 	if op.Inverse != nil && result.Status < http.StatusMultipleChoices && !dryRun.Changes.isEmpty() {

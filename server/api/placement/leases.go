@@ -35,7 +35,7 @@ type shownLease = *stateOrNull[Lease]
 
 // leaseOf returns the member of a response.
 func leaseOf(ctx context.Context, of *store.Lease) shownLease {
-	if microversion.From(ctx) < berth16 {
+	if !microversion.From(ctx).HasLeases() {
 		return nil
 	}
 	return leaseState(of)
@@ -175,7 +175,7 @@ func (o *operations) leaseOperations() []*route.Operation {
 		Gone:    uuids{}, Without: uuids{},
 	}
 	return []*route.Operation{{
-		ID: "lease-renew", Method: http.MethodPost, Path: "/leases", Tag: tagConsumers, Rule: policy.LeasesRenew, Body: route.BodyLarge,
+		ID: "lease-renew", Method: http.MethodPost, Path: "/leases", Tag: tagConsumers, Rule: policy.LeasesRenew,
 		Summary: "Renew the leases of consumers", Checks: searches,
 		Description: "Each renewal stands for itself: the response is 200, whatever is gone. A lease then ends `seconds` after now, also if it " +
 			"would have ended later, but never after its `until`. No generation changes.",

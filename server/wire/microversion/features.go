@@ -24,6 +24,9 @@ func (v Version) HasOwnErrorCodes() bool { return v >= Berth(5) }
 // 1.6).
 func (v Version) NamesFreedConsumers() bool { return v >= Berth(6) }
 
+// HasLeases reports whether consumers have leases (berth 1.6).
+func (v Version) HasLeases() bool { return v >= Berth(6) }
+
 // AllowsFullReservation reports whether an inventory can be completely reserved (1.26).
 func (v Version) AllowsFullReservation() bool { return v >= 26 }
 
