@@ -48,7 +48,8 @@ type ShownProvider struct {
 	Usages Resources
 }
 
-// ShownConsumer is a consumer of a shown tree, with all its allocations, also those elsewhere.
+// ShownConsumer is a consumer of a shown tree, with all its allocations, also those elsewhere. Its Lease is nil without one, and
+// if the context does not select berth 1.6.
 type ShownConsumer struct {
 	Consumer
 	// Places are its allocations with the names and generations of their providers.
@@ -96,7 +97,7 @@ func shownTree(t *api.TreeShown) *ShownTree {
 		shown := &ShownConsumer{
 			Consumer: Consumer{
 				Allocations: map[uuid.UUID]Resources{}, Generation: new(consumer.ConsumerGeneration),
-				ProjectID: consumer.ProjectID, UserID: consumer.UserID, Type: consumer.ConsumerType,
+				ProjectID: consumer.ProjectID, UserID: consumer.UserID, Type: consumer.ConsumerType, Lease: leaseOf(consumer.Lease),
 			},
 			Places: consumer.Allocations, SharingOnly: consumer.SharingOnly, NodeAllocation: consumer.NodeAllocation,
 		}

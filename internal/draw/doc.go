@@ -29,6 +29,7 @@
 //	  "consumers": [{                // of roots only; omitted if they were not read
 //	    "uuid": "…", "consumer_type": "INSTANCE", "project_id": "…", "user_id": "…",
 //	    "consumer_generation": 1,
+//	    "lease": {…},                // omitted without one
 //	    "sharing_only": false,       // true: it uses only sharing providers of other trees
 //	    "allocations": {"…": {       // by provider, also of other trees
 //	      "name": "compute-17",      // omitted if unknown

@@ -29,6 +29,8 @@ type Consumer struct {
 	Generation              *int64
 	// SharingOnly is true for a consumer that uses only sharing providers of other trees.
 	SharingOnly bool
+	// Lease is nil for a consumer without one, and if the service shows none.
+	Lease       *client.Lease
 	Allocations []ConsumerAllocation
 }
 

@@ -33,6 +33,7 @@ type (
 		UserID      string                           `json:"user_id"`
 		Generation  *int64                           `json:"consumer_generation"`
 		SharingOnly bool                             `json:"sharing_only"`
+		Lease       *client.Lease                    `json:"lease,omitempty"`
 		Allocations map[uuid.UUID]allocationDocument `json:"allocations"`
 	}
 	allocationDocument struct {
@@ -96,7 +97,7 @@ func consumerDocuments(consumers []Consumer) *[]consumerDocument {
 	for _, consumer := range consumers {
 		document := consumerDocument{
 			UUID: consumer.UUID, Type: consumer.Type, ProjectID: consumer.ProjectID, UserID: consumer.UserID, Generation: consumer.Generation,
-			SharingOnly: consumer.SharingOnly, Allocations: map[uuid.UUID]allocationDocument{},
+			SharingOnly: consumer.SharingOnly, Lease: consumer.Lease, Allocations: map[uuid.UUID]allocationDocument{},
 		}
 		for _, on := range consumer.Allocations {
 			document.Allocations[on.Provider] = allocationDocument{on.Name, on.Resources}

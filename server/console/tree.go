@@ -93,6 +93,7 @@ func (v *visit) loadTree(id uuid.UUID) (*client.ShownTree, *Notice, error) {
 		return nil, nil, err
 	}
 	parts[4] = client.TreeConsumers
+	v.selectLeases()
 	ctx, cancel := v.ctx(), func() {}
 	if v.query("consumer")+v.query("wait") == "" {
 		ctx, cancel = context.WithTimeout(ctx, v.c.options.CardWait)

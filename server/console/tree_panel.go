@@ -91,12 +91,17 @@ func (v *visit) holders(t *draw.UsageTree, p *client.ShownProvider, chosen uuid.
 	for _, class := range classes {
 		table.Heads = append(table.Heads, figure(class))
 	}
-	table.Heads = append(table.Heads, figure("Since"))
 	ids := slices.Clone(t.Holders[p.UUID])
 	if at := slices.Index(ids, chosen); at > 0 {
 		ids = slices.Insert(slices.Delete(ids, at, at+1), 0, chosen)
 	}
-	for _, id := range ids[:min(len(ids), maxHolders)] {
+	ids = ids[:min(len(ids), maxHolders)]
+	hasLeases := slices.ContainsFunc(ids, func(id uuid.UUID) bool { return t.Consumers[id].Lease != nil })
+	if hasLeases {
+		table.Heads = append(table.Heads, figure("Lease"))
+	}
+	table.Heads = append(table.Heads, figure("Since"))
+	for _, id := range ids {
 		held, first := t.Consumers[id], linked(short(id.String()), v.with("consumer", id.String()))
 		if first.Sub = (&Link{Text: held.ProjectID}); id == chosen {
 			first.Kind = "mark"
@@ -104,6 +109,9 @@ func (v *visit) holders(t *draw.UsageTree, p *client.ShownProvider, chosen uuid.
 		row := []Cell{first}
 		for _, class := range classes {
 			row = append(row, Cell{Link: Link{Text: amount(class, held.Allocations[p.UUID][class])}, Number: true, Strong: true})
+		}
+		if hasLeases {
+			row = append(row, leaseCell(held.Lease, time.Now()))
 		}
 		table.Rows = append(table.Rows, append(row, figure(age(held.Places[p.UUID].CreatedAt, time.Now()))))
 	}

@@ -50,7 +50,8 @@ drawing omits fields with default values.
 and those that use only sharing providers in its aggregates; the list marks these with
 "sharing only". With a service older than berth 1.4 they are missing, and the command
 sends more requests: one for each provider and consumer. It states on stderr which trees
-have too many consumers to show.
+have too many consumers to show. The column LEASE is that of berth consumer list, if a
+consumer has a lease.
 
 --aggregate and --trait select the trees that have one provider that matches all of
 them. The syntax is that of the API: A for required, in:A,B for any of several, !A for
@@ -129,6 +130,11 @@ func (w *TreeOptions) check(arguments []string) error {
 func drawTrees(ctx context.Context, f *frame.Frame, service *client.Client, options *TreeOptions, arguments []string) (err error) {
 	if options.aggregates, err = (aggregateNames{f}).uuids("aggregate", options.aggregates); err != nil {
 		return err
+	}
+	if options.consumers {
+		if ctx, _, err = selectLeases(ctx, service); err != nil {
+			return err
+		}
 	}
 	reader := &TreeReader{
 		Service: service, Usages: !options.withoutUsages, Consumers: options.consumers,

@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -37,7 +38,7 @@ func consumersOfShown(tree *client.ShownTree) []draw.Consumer {
 
 // drawnConsumer returns a consumer with its allocations in the order of the names of their providers.
 func drawnConsumer(id uuid.UUID, record *client.Consumer, names map[uuid.UUID]string) draw.Consumer {
-	consumer := draw.Consumer{UUID: id, Type: record.Type, ProjectID: record.ProjectID, UserID: record.UserID, Generation: record.Generation}
+	consumer := draw.Consumer{UUID: id, Type: record.Type, ProjectID: record.ProjectID, UserID: record.UserID, Generation: record.Generation, Lease: record.Lease}
 	for _, provider := range sortedIDs(record.Allocations) {
 		consumer.Allocations = append(consumer.Allocations, draw.ConsumerAllocation{Provider: provider, Name: names[provider], Resources: record.Allocations[provider]})
 	}
@@ -101,9 +102,17 @@ func printConsumers(out io.Writer, consumers []draw.Consumer) error {
 		_, err := fmt.Fprint(out, "\nNo consumer uses this tree.\n")
 		return err
 	}
-	table := [][]string{{"CONSUMER", "TYPE", "PROJECT", "USER", "PROVIDER", "RESOURCES"}}
+	heading := []string{"CONSUMER", "TYPE", "PROJECT", "USER"}
+	hasLeases := slices.ContainsFunc(consumers, func(consumer draw.Consumer) bool { return consumer.Lease != nil })
+	if hasLeases {
+		heading = append(heading, "LEASE")
+	}
+	table := [][]string{append(heading, "PROVIDER", "RESOURCES")}
 	for _, consumer := range consumers {
 		leading := []string{consumer.UUID.String(), frame.OrDash(consumer.Type), frame.OrDash(consumer.ProjectID), frame.OrDash(consumer.UserID)}
+		if hasLeases {
+			leading = append(leading, leaseText(consumer.Lease, time.Now()))
+		}
 		for i, on := range consumer.Allocations {
 			note := ""
 			switch {
