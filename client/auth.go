@@ -57,6 +57,24 @@ type keystone struct {
 	token   string
 	expires time.Time
 	address string
+	owner   TokenOwner
+}
+
+// TokenOwner is the project and the user of a token, by their IDs. The project is empty if the token has none.
+type TokenOwner struct{ Project, User string }
+
+// TokenOwner returns whom the token of Keystone belongs to. The zero value: the client uses no Keystone, and only the service
+// knows.
+func (c *Client) TokenOwner(ctx context.Context) (TokenOwner, error) {
+	of, ok := c.auth.(*keystone)
+	if !ok {
+		return TokenOwner{}, nil
+	}
+	if err := of.ensure(ctx); err != nil {
+		return TokenOwner{}, err
+	}
+	defer of.leave()
+	return of.owner, nil
 }
 
 // renewBefore is the time before its expiry at which a token is renewed: a request may wait for a connection and for
@@ -149,6 +167,8 @@ func (k *keystone) fetch(ctx context.Context) error {
 	granted, ok := provider.GetAuthResult().(interface {
 		ExtractToken() (*tokens.Token, error)
 		ExtractServiceCatalog() (*tokens.ServiceCatalog, error)
+		ExtractUser() (*tokens.User, error)
+		ExtractProject() (*tokens.Project, error)
 	})
 	if !ok {
 		return fmt.Errorf("keystone: an answer of the type %T has no token", provider.GetAuthResult())
@@ -162,6 +182,13 @@ func (k *keystone) fetch(ctx context.Context) error {
 		return fmt.Errorf("keystone: the catalog: %w", err)
 	}
 	k.token, k.expires = token.ID, token.ExpiresAt
+	k.owner = TokenOwner{}
+	if user, err := granted.ExtractUser(); err == nil && user != nil {
+		k.owner.User = user.ID
+	}
+	if project, err := granted.ExtractProject(); err == nil && project != nil {
+		k.owner.Project = project.ID
+	}
 	k.address, _ = openstack.V3Endpoint(ctx, provider, catalog, k.which) // endpoint returns a more detailed error
 	return nil
 }

@@ -118,11 +118,22 @@ var ErrLeaseLost = errors.New("the lease is lost")
 // The error is an ErrLeaseLost and names the consumers if one of them is gone or has no lease to renew, or if nothing could be
 // renewed for the length of the shortest lease, by the clock of this computer: then the service may have removed it.
 func (c *Client) Keep(ctx context.Context, consumers ...uuid.UUID) error {
+	return c.keep(ctx, time.Time{}, consumers)
+}
+
+// KeepUntilLost is Keep for leases that a claim has just given, which end at a time by the clock of this computer: it repeats
+// a first renewal that fails, too.
+func (c *Client) KeepUntilLost(ctx context.Context, end time.Time, consumers ...uuid.UUID) error {
+	return c.keep(ctx, end, consumers)
+}
+
+// keep is Keep for leases that end at a deadline; zero: an unknown one.
+func (c *Client) keep(ctx context.Context, deadline time.Time, consumers []uuid.UUID) error {
 	if len(consumers) == 0 {
 		<-ctx.Done()
 		return nil
 	}
-	deadline, pause := time.Time{}, time.Duration(0)
+	pause := time.Duration(0)
 	for {
 		if sleep(ctx, pause) != nil {
 			return nil
@@ -152,10 +163,14 @@ func (c *Client) Keep(ctx context.Context, consumers ...uuid.UUID) error {
 // keepPause is the pause after a renewal that failed.
 const keepPause = time.Second
 
-// renewBefore is LeaseRenew with a time limit before a deadline, so that there is time for another attempt; zero: no limit.
+// renewBefore is LeaseRenew with a time limit before a deadline, so that there is time for another attempt; zero: no limit. After
+// the deadline, such as in a process that was stopped, there is one attempt: the service may still have the consumers.
 func (c *Client) renewBefore(ctx context.Context, deadline time.Time, consumers []uuid.UUID) (LeasesRenewed, error) {
 	if !deadline.IsZero() {
 		left := time.Until(deadline)
+		if left <= 0 {
+			left = keepPause
+		}
 		bounded, cancel := context.WithTimeout(ctx, max(left/2, min(left, keepPause)))
 		defer cancel()
 		ctx = bounded

@@ -29,7 +29,7 @@ var packageRules = []packageRule{
 	}},
 	{path: "cmd/berth/command", purpose: "the list of commands, execution of a command line, manual pages", imports: []string{
 		"cmd/berth/admin", "cmd/berth/apicommand", "cmd/berth/config", "cmd/berth/connect", "cmd/berth/frame",
-		"cmd/berth/hostcommand", "cmd/berth/reconcile", "cmd/berth/serve", "cmd/berth/version",
+		"cmd/berth/hostcommand", "cmd/berth/reconcile", "cmd/berth/run", "cmd/berth/serve", "cmd/berth/version",
 	}},
 	{path: "cmd/berth/serve", purpose: "`berth serve`: opens, serves and closes the parts of the server", imports: []string{
 		"cmd/berth/config", "cmd/berth/frame", "cmd/berth/open", "cmd/berth/setting", "cmd/berth/version",
@@ -57,6 +57,9 @@ var packageRules = []packageRule{
 	}},
 	{path: "cmd/berth/reconcile", purpose: "compares consumers and providers with another service or a file, and repairs them", imports: []string{
 		"client", "cmd/berth/connect", "cmd/berth/frame", "gen/client", "internal/terminal",
+	}},
+	{path: "cmd/berth/run", purpose: "`berth run`: claims a place for a command, runs it, renews the lease, gives the place back", imports: []string{
+		"agent/host", "client", "cmd/berth/apicommand", "cmd/berth/connect", "cmd/berth/frame", "internal/terminal",
 	}},
 	{path: "cmd/berth/plan", purpose: "plans of the statements that a request executes", driver: true, imports: []string{
 		"server", "server/api/baremetal", "server/data/migrate", "server/data/postgres", "server/data/session",

@@ -123,22 +123,22 @@ func printNothingFits(f *frame.Frame, why *client.Explanation) {
 	if why != nil {
 		text += " " + terminal.Safe(why.Summary)
 	}
-	fmt.Fprintln(f.Stderr, text)
-	printFreed(f, why)
+	fmt.Fprint(f.Stderr, text+"\n"+freedText(why))
 }
 
-// printFreed prints the consumers without which a query fits in the nearest tree, if the explanation names them.
-func printFreed(f *frame.Frame, why *client.Explanation) {
+// freedText returns a line for each consumer without which a query fits in the nearest tree, if the explanation names them.
+func freedText(why *client.Explanation) (text string) {
 	if why == nil || len(why.Nearest) == 0 {
-		return
+		return ""
 	}
 	set, err := why.Nearest[0].FreedBy.Get()
 	if err != nil {
-		return // null or missing
+		return "" // null or missing
 	}
 	for i := range set.Consumers {
-		fmt.Fprintf(f.Stderr, "  %s  %s\n", set.Consumers[i].Consumer, terminal.Safe(explaintext.Held(&set.Consumers[i])))
+		text += fmt.Sprintf("  %s  %s\n", set.Consumers[i].Consumer, terminal.Safe(explaintext.Held(&set.Consumers[i])))
 	}
+	return text
 }
 
 // noteSingleTree states on standard error that the candidates of one tree have filled the page, and which flag lists those of

@@ -2,6 +2,7 @@ package apicommand
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -116,13 +117,11 @@ func newClaimCall(ctx context.Context, f *frame.Frame, service *client.Client, f
 	if flags.file != "" {
 		return call, flags.readCandidates()
 	}
-	for _, asked := range flags.questions() {
-		query, err := asked.query(ctx, service)
-		if err != nil {
-			return nil, err
-		}
-		call.queries = append(call.queries, query)
-		call.classes = append(call.classes, classesOf(&query)...)
+	if call.queries, err = flags.Queries(ctx, service); err != nil {
+		return nil, err
+	}
+	for i := range call.queries {
+		call.classes = append(call.classes, classesOf(&call.queries[i])...)
 	}
 	return call, nil
 }
@@ -139,11 +138,9 @@ func (c *claimCall) checkMissing(ctx context.Context) error {
 		missing = append(missing, frame.WrongArgument("consumer", "", "is missing", "write the UUID of the consumer that has allocations"))
 	}
 	if c.flags.file == "" {
-		for _, asked := range c.flags.questions() {
-			if asked.Asked.Resources == "" && len(asked.groups) == 0 {
-				lacks("resources", "write --resources or --group")
-			}
-		}
+		var empty frame.InputErrors
+		errors.As(c.flags.Check(), &empty)
+		missing = append(missing, empty...)
 	}
 	if isNew && c.flags.owner.Project == "" {
 		lacks("project", "write the project ID of the new consumer")

@@ -15,8 +15,7 @@ func (c *claimCall) failure(err error) error {
 	switch {
 	case errors.Is(err, client.ErrNothingFits) && errors.As(err, &failed):
 		if len(c.queries) > 0 && len(c.consumers) == 1 {
-			fmt.Fprintln(c.f.Stderr, terminal.Safe(failed.Detail))
-			printFreed(c.f, failed.Explanation)
+			fmt.Fprint(c.f.Stderr, NothingFitsText(failed))
 			return &frame.CodedError{Code: frame.ExitFailed}
 		}
 		return errors.New(refusalText(failed))
@@ -37,4 +36,10 @@ func refusalText(failed *client.Error) string {
 		text += fmt.Sprintf("\n  candidate %d: %s", refused.Candidate+1, terminal.Safe(refused.Detail))
 	}
 	return text
+}
+
+// NothingFitsText returns why a claim of one consumer found no place, and the consumers without which it would fit. It ends with
+// a line break.
+func NothingFitsText(failed *client.Error) string {
+	return terminal.Safe(failed.Detail) + "\n" + freedText(failed.Explanation)
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -17,9 +16,7 @@ import (
 
 // claimFlags are the flags of `berth claim`.
 type claimFlags struct {
-	*CandidateRequest
-	// earlier are the queries before --else.
-	earlier                []CandidateRequest
+	*ClaimQueries
 	owner                  OwnerFlags
 	apart, together        string
 	file                   string
@@ -39,9 +36,8 @@ type claimFlags struct {
 }
 
 func newClaimFlags(f *frame.Frame, c *cobra.Command) *claimFlags {
-	claim := &claimFlags{format: frame.ReportFlag(c), CandidateRequest: candidateFlags(f, c, true)}
+	claim := &claimFlags{format: frame.ReportFlag(c), ClaimQueries: NewClaimQueries(f, c)}
 	flags := c.Flags()
-	flags.BoolFunc("else", "whether the flags after it are another query, for the case that nothing fits; repeatable", claim.beginQuestion)
 	flags.StringVar(&claim.apart, "apart", "", "`level` at which several consumers are apart: root, no two in one tree")
 	flags.StringVar(&claim.together, "together", "", "`level` at which several consumers are together: root, all in one tree")
 	flags.StringVar(&claim.file, "candidates", "", "JSON `file` with allocation candidates instead of a query, of which the first that fits is claimed; - for standard input")
@@ -58,18 +54,6 @@ func newClaimFlags(f *frame.Frame, c *cobra.Command) *claimFlags {
 	frame.CompleteChoices(c, "key", "auto")
 	frame.CompleteChoices(c, "hand-over-type", "MIGRATION")
 	return claim
-}
-
-// beginQuestion ends a query: later flags belong to the next one. The limits belong to all.
-func (c *claimFlags) beginQuestion(string) error {
-	c.earlier = append(c.earlier, *c.CandidateRequest)
-	*c.CandidateRequest = CandidateRequest{Asked: c.limits(), names: c.names}
-	return nil
-}
-
-// questions returns the queries in their order.
-func (c *claimFlags) questions() []CandidateRequest {
-	return append(slices.Clone(c.earlier), *c.CandidateRequest)
 }
 
 // existing returns what becomes of the allocations of the consumer.
@@ -107,7 +91,7 @@ func (c *claimFlags) check(consumers []uuid.UUID) error {
 		return frame.WrongFlag("generation", *c.generation.text, "is for a consumer that has allocations", "add --replace or --hand-over, or omit it")
 	case c.file != "" && (c.apart != "" || c.together != ""):
 		return frame.WrongFlag("candidates", c.file, "conflicts with --apart and --together", "omit them")
-	case c.file != "" && c.hasQuestion():
+	case c.file != "" && !c.IsEmpty():
 		return frame.WrongFlag("candidates", c.file, "conflicts with the flags of a query", "omit one of them")
 	}
 	if c.handOver != "" {
@@ -125,11 +109,6 @@ func boolText(value bool) string {
 		return "true"
 	}
 	return ""
-}
-
-// hasQuestion reports whether the flags have a query.
-func (c *claimFlags) hasQuestion() bool {
-	return len(c.earlier) > 0 || c.Asked.Resources != "" || len(c.groups) > 0
 }
 
 // needsExtensions returns the first flag that needs berth 1.3, or "".

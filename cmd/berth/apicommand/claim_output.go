@@ -16,9 +16,9 @@ import (
 	"github.com/berthd/berth/internal/terminal"
 )
 
-// claimsDocument is the JSON document of `berth claim`. Scripts depend on the names of its members.
-type claimsDocument struct {
-	Claims []claimDocument `json:"claims"`
+// ClaimsDocument is the JSON document of `berth claim`. Scripts depend on the names of its members.
+type ClaimsDocument struct {
+	Claims []ClaimDocument `json:"claims"`
 	// Query is the index of the query that was used, Candidate that of the candidate of --candidates; one of them is nil.
 	Query     *int `json:"query"`
 	Candidate *int `json:"candidate"`
@@ -26,8 +26,8 @@ type claimsDocument struct {
 	Effort *api.ClaimEffort `json:"effort"`
 }
 
-// claimDocument is the allocations of one consumer.
-type claimDocument struct {
+// ClaimDocument is the allocations of one consumer.
+type ClaimDocument struct {
 	Consumer    uuid.UUID              `json:"consumer_uuid"`
 	Generation  int64                  `json:"consumer_generation"`
 	Project     string                 `json:"project_id"`
@@ -36,11 +36,12 @@ type claimDocument struct {
 	Lease       *client.Lease          `json:"lease"`
 	Root        *uuid.UUID             `json:"root_provider_uuid"`
 	RootName    *string                `json:"root_provider_name"`
-	Allocations []claimAllocation      `json:"allocations"`
+	Allocations []ClaimAllocation      `json:"allocations"`
 	Mappings    map[string][]uuid.UUID `json:"mappings"`
 }
 
-type claimAllocation struct {
+// ClaimAllocation is the amount of one resource class of one provider.
+type ClaimAllocation struct {
 	Provider uuid.UUID `json:"resource_provider_uuid"`
 	Name     string    `json:"resource_provider_name"`
 	Class    string    `json:"resource_class"`
@@ -50,7 +51,7 @@ type claimAllocation struct {
 }
 
 // document returns the document of a result. It requests the names of the providers.
-func (c *claimCall) document(ctx context.Context, places *client.ClaimedPlaces) (*claimsDocument, error) {
+func (c *claimCall) document(ctx context.Context, places *client.ClaimedPlaces) (*ClaimsDocument, error) {
 	names := newProviderNames(c.service)
 	var used []uuid.UUID
 	for _, claim := range places.Claims {
@@ -62,7 +63,7 @@ func (c *claimCall) document(ctx context.Context, places *client.ClaimedPlaces) 
 	if err := names.load(ctx, used); err != nil {
 		return nil, err
 	}
-	document := &claimsDocument{Claims: []claimDocument{}, Query: places.Query, Candidate: places.Candidate}
+	document := &ClaimsDocument{Claims: []ClaimDocument{}, Query: places.Query, Candidate: places.Candidate}
 	if !c.inSteps {
 		document.Effort = &places.Effort
 	}
@@ -73,10 +74,10 @@ func (c *claimCall) document(ctx context.Context, places *client.ClaimedPlaces) 
 }
 
 // documentOf returns the document of one consumer. It sorts providers by name, and classes in the order of the flags.
-func (c *claimCall) documentOf(claim *client.ClaimedPlace, names *providerNames) claimDocument {
-	document := claimDocument{
+func (c *claimCall) documentOf(claim *client.ClaimedPlace, names *providerNames) ClaimDocument {
+	document := ClaimDocument{
 		Consumer: claim.Consumer, Generation: claim.Generation, Project: claim.ProjectID, User: claim.UserID, Type: claim.Type,
-		Lease: claim.Lease, Root: claim.Root, Allocations: []claimAllocation{}, Mappings: claim.Mappings,
+		Lease: claim.Lease, Root: claim.Root, Allocations: []ClaimAllocation{}, Mappings: claim.Mappings,
 	}
 	if claim.Root != nil {
 		document.RootName = new(names.known[*claim.Root])
@@ -89,10 +90,10 @@ func (c *claimCall) documentOf(claim *client.ClaimedPlace, names *providerNames)
 			}
 		}
 		for class, amount := range claim.Allocations[provider] {
-			document.Allocations = append(document.Allocations, claimAllocation{provider, names.known[provider], class, amount, groups})
+			document.Allocations = append(document.Allocations, ClaimAllocation{provider, names.known[provider], class, amount, groups})
 		}
 	}
-	slices.SortFunc(document.Allocations, func(a, b claimAllocation) int {
+	slices.SortFunc(document.Allocations, func(a, b ClaimAllocation) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), slices.Compare(a.Provider[:], b.Provider[:]),
 			c.classRank(a.Class)-c.classRank(b.Class), strings.Compare(a.Class, b.Class))
 	})
@@ -136,7 +137,7 @@ func (c *claimCall) print(ctx context.Context, places *client.ClaimedPlaces) err
 
 // placeText returns the line below the consumer: its root, and which query and candidate were used. It ends with a line
 // break unless it is empty.
-func (c *claimCall) placeText(document *claimsDocument, claim *claimDocument) string {
+func (c *claimCall) placeText(document *ClaimsDocument, claim *ClaimDocument) string {
 	var parts []string
 	if claim.RootName != nil {
 		parts = append(parts, "on "+terminal.Safe(*claim.RootName))
@@ -168,9 +169,9 @@ func effortText(effort *api.ClaimEffort) string {
 	return fmt.Sprintf("at the %s of %d candidates", which, effort.Candidates)
 }
 
-var claimRows = frame.Rows[claimAllocation]{
+var claimRows = frame.Rows[ClaimAllocation]{
 	Headings: []string{"PROVIDER", "UUID", "CLASS", "AMOUNT", "GROUPS"},
-	Cells: func(d claimAllocation) []string {
+	Cells: func(d ClaimAllocation) []string {
 		return []string{d.Name, d.Provider.String(), d.Class, fmt.Sprint(d.Amount), suffixText(d.Groups)}
 	},
 }

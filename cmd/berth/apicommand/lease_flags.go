@@ -76,6 +76,20 @@ func (l *leaseFlags) terms(now time.Time) (*client.LeaseTerms, error) {
 	return terms, err
 }
 
+// RenewedLease returns the lease of --lease, a duration, and of --until or --for if one of them is set.
+func RenewedLease(lease, until, lasts string, now time.Time) (client.LeaseTerms, error) {
+	seconds, err := leaseSeconds(lease, "")
+	if err != nil {
+		return client.LeaseTerms{}, err
+	}
+	terms, err := (&leaseFlags{lease: lease, until: until, lasts: lasts}).terms(now)
+	if err != nil {
+		return client.LeaseTerms{}, err
+	}
+	terms.Seconds = seconds
+	return *terms, nil
+}
+
 // leaseSeconds parses the duration of --lease, a whole number of seconds of up to a year. other is what may be written, too.
 func leaseSeconds(text, other string) (int, error) {
 	length, err := time.ParseDuration(text)

@@ -1,7 +1,7 @@
 // Package command assembles the commands of berth and runs a command line.
 //
 // It is not for the commands themselves: they are in the packages admin, apicommand, config,
-// hostcommand, serve and version.
+// hostcommand, reconcile, run, serve and version.
 package command
 
 import (
@@ -17,6 +17,7 @@ import (
 	"github.com/berthd/berth/cmd/berth/frame"
 	"github.com/berthd/berth/cmd/berth/hostcommand"
 	"github.com/berthd/berth/cmd/berth/reconcile"
+	"github.com/berthd/berth/cmd/berth/run"
 	"github.com/berthd/berth/cmd/berth/serve"
 	"github.com/berthd/berth/cmd/berth/version"
 )
@@ -60,7 +61,7 @@ Exit codes: 0 succeeded, 1 failed, 2 the command line or a setting is invalid.`,
 		&cobra.Group{ID: "hosts", Title: "Hosts:"}, &cobra.Group{ID: "api", Title: "API:"})
 	root.AddCommand(grouped("run", serve.Command(f), config.Command(f), admin.Policy(f), admin.Token(f), admin.OpenAPI(f), version.Command(f))...)
 	root.AddCommand(grouped("database", admin.Commands(f)...)...)
-	root.AddCommand(grouped("hosts", hostcommand.Agent(f), apicommand.Tree(f), hostcommand.Reshape(f), reconcile.Command(f))...)
+	root.AddCommand(grouped("hosts", hostcommand.Agent(f), run.Command(f), apicommand.Tree(f), hostcommand.Reshape(f), reconcile.Command(f))...)
 	root.AddCommand(grouped("api", apicommand.Commands(f)...)...)
 	root.AddCommand(manCommand(f))
 	return root
