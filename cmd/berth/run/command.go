@@ -80,7 +80,7 @@ func Command(f *frame.Frame) *cobra.Command {
 		Long:  help,
 		Example: `  berth run --resources PGPU=1 --wait 1h -- python3 train.py --epochs 3
   berth run --resources PGPU=2 --else --resources PGPU=1 -- ./train.sh
-  berth run --resources PCPU=4,MEMORY_MB=16GB --for 2h -- make -j4`,
+  berth run --resources PCPU=4,MEMORY_MB=16GiB --for 2h -- make -j4`,
 		Args: cobra.ArbitraryArgs,
 	}
 	chosen := &options{}
