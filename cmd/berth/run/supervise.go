@@ -148,7 +148,7 @@ func (s *supervisor) stopped(ctx context.Context, with syscall.Signal) {
 	switch {
 	case s.terminal == nil || !usesTerminal && with != syscall.SIGTSTP:
 		return
-	case usesTerminal && foreground == s.terminal.own:
+	case usesTerminal && (foreground == s.terminal.own || foreground == s.process.pid):
 	case usesTerminal, foreground == s.process.pid, foreground == s.terminal.own:
 		s.suspend(ctx)
 	default:
@@ -180,10 +180,10 @@ func (s *supervisor) awaitContinue() {
 	for {
 		select {
 		case caught := <-s.signals:
-			s.process.signal(caught.(syscall.Signal))
 			if caught == syscall.SIGCONT {
-				return
+				return // the command goes on when it has the terminal
 			}
+			s.process.signal(caught.(syscall.Signal))
 		case <-discarded.C:
 			return
 		}
