@@ -25,7 +25,7 @@ import (
 // Run executes one command line, as `berth` does, and returns the exit code.
 func Run(ctx context.Context, f *frame.Frame, arguments []string) int {
 	known := *f
-	known.Variables = slices.Concat(connect.Variables(), hostcommand.Variables())
+	known.Variables = slices.Concat(connect.Variables(), hostcommand.Variables(), run.Variables())
 	return known.Execute(ctx, rootCommand(&known), arguments)
 }
 

@@ -11,7 +11,8 @@ import (
 )
 
 // Exit codes of all commands except 'berth db online-data-migrations' and 'berth status', which
-// have those of placement-manage and placement-status. 'berth reconcile' has one more.
+// have those of placement-manage and placement-status. 'berth reconcile' has one more, and 'berth run' has those
+// of its command and more.
 const (
 	ExitOK     = 0
 	ExitFailed = 1

@@ -79,7 +79,7 @@ func Command(f *frame.Frame) *cobra.Command {
 		Short: "Run a command at a place that is claimed for it",
 		Long:  help,
 		Example: `  berth run --resources PGPU=1 --wait 1h -- python3 train.py --epochs 3
-  berth run --resources PGPU=2 --else --resources PGPU=1 -- ./train.sh
+  berth run --resources PGPU=2 --can-split PGPU --else --resources PGPU=1 -- ./train.sh
   berth run --resources PCPU=4,MEMORY_MB=16GiB --for 2h -- make -j4`,
 		Args: cobra.ArbitraryArgs,
 	}

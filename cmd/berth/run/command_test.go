@@ -1,9 +1,13 @@
 package run_test
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -198,6 +202,45 @@ func TestRun_Killed_EndsCommandAndItsChildren(t *testing.T) {
 	_ = j.command.Wait()
 	again := s.start("--wait", "5m", "--", "true")
 	again.expect(0)
+}
+
+// TestRun_KilledWithGuard_EndsCommand kills the guard before the wrapper: the parent-death signal remains.
+func TestRun_KilledWithGuard_EndsCommand(t *testing.T) {
+	t.Parallel()
+	s := oneGPU(t)
+	j := s.start("--lease", "2s", "--", "sh", "-c", "echo $$ > pid.new; mv pid.new pid; exec sleep 1000")
+	s.until("pid", func() bool { return s.exists("pid") })
+	command := strings.TrimSpace(s.content("pid"))
+	guard := ""
+	s.until("guard", func() bool {
+		guard = strings.Join(slices.DeleteFunc(s.children(j.command.Process.Pid), func(child string) bool { return child == command }), " ")
+		return guard != ""
+	})
+	number, err := strconv.Atoi(guard)
+	if err != nil {
+		t.Fatalf("children besides the command: %q", guard)
+	}
+	if err := syscall.Kill(number, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	s.until("end of the guard", func() bool { return !isRunning(guard) })
+	j.send(syscall.SIGKILL)
+	s.until("end of the command", func() bool { return !isRunning(command) })
+	s.until("free place", func() bool { return len(s.consumers()) == 0 })
+}
+
+// children returns the children of all threads of a process.
+func (s *site) children(pid int) (all []string) {
+	s.t.Helper()
+	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, list := range lists {
+		text, _ := os.ReadFile(list) // the thread has ended
+		all = append(all, strings.Fields(string(text))...)
+	}
+	return all
 }
 
 func names(entries []os.DirEntry) (all []string) {

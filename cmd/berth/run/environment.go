@@ -22,6 +22,12 @@ const (
 	variableProviders = variablePrefix + "PROVIDERS"
 )
 
+// Variables returns the BERTH_ variables of a command that runs at a place, which are not settings of the server. Those of resource
+// classes are missing.
+func Variables() []string {
+	return []string{variableConsumer, variableClaim, variableHost, variableProviders}
+}
+
 // variablesWith returns the variables of the command: those of the claim, whose file has a path, and those of its devices.
 func (p *place) variablesWith(devices map[string]string, claimFile string) map[string]string {
 	variables := map[string]string{variableConsumer: p.consumer.String(), variableClaim: claimFile, variableHost: p.host()}
