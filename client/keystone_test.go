@@ -60,7 +60,7 @@ func (i *identity) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("X-Subject-Token", fmt.Sprintf("token-%d", i.given.Add(1)))
 	w.WriteHeader(http.StatusCreated)
-	fmt.Fprintf(w, `{"token": {"expires_at": %q, "catalog": [{"type": "placement", "name": "placement", "endpoints": [
+	fmt.Fprintf(w, `{"token": {"expires_at": %q, "user": {"id": "u-1", "name": "nova"}, "project": {"id": "p-1", "name": "service"}, "catalog": [{"type": "placement", "name": "placement", "endpoints": [
 		{"interface": "public", "region": "One", "region_id": "One", "url": %q},
 		{"interface": "internal", "region": "Two", "region_id": "Two", "url": %q}]}]}}`,
 		time.Now().Add(i.lifetime).UTC().Format("2006-01-02T15:04:05.000000Z"), i.placement.URL, i.placement.URL)
@@ -101,6 +101,20 @@ func wantSent(t testing.TB, through *faultyTransport, want ...string) {
 	t.Helper()
 	if got := through.Requests(); strings.Join(got, ", ") != strings.Join(want, ", ") {
 		t.Errorf("requests: %q, want %q", got, want)
+	}
+}
+
+func TestClient_TokenOwner_IsThatOfKeystone(t *testing.T) {
+	t.Parallel()
+	client, through := newIdentity(t).client(t, "", "secret", KeystoneOptions{})
+	for range 2 {
+		if got, want := must(client.TokenOwner(t.Context()))(t), (TokenOwner{Project: "p-1", User: "u-1"}); got != want {
+			t.Errorf("owner = %+v, want %+v", got, want)
+		}
+	}
+	wantSent(t, through, fetched)
+	if got := must(newClient(t).TokenOwner(t.Context()))(t); got != (TokenOwner{}) {
+		t.Errorf("owner without Keystone = %+v", got)
 	}
 }
 

@@ -161,3 +161,33 @@ func TestClient_KeepWithoutService_ReturnsErrLeaseLostAfterItsLength(t *testing.
 		t.Errorf("error = %v", err)
 	}
 }
+
+// TestClient_KeepUntilLost_RepeatsFirstRenewal: Keep returns the error of the first renewal, because it does not know the lease.
+func TestClient_KeepUntilLost_RepeatsFirstRenewal(t *testing.T) {
+	t.Parallel()
+	wire := &faultyTransport{Extended: true}
+	client := newClient(t, WithTransport(wire))
+	leasedConsumers(t, client, &LeaseTerms{Seconds: 600})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	renewals := 0
+	wire.Before = func(r *http.Request) (*http.Response, error) {
+		if r.URL.Path != "/leases" {
+			return nil, nil
+		}
+		if renewals++; renewals > 1 {
+			cancel()
+		}
+		return &http.Response{StatusCode: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {"3600"}}, Body: http.NoBody, Request: r}, nil
+	}
+	if err := client.Keep(t.Context(), id(11)); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("Keep: %v", err)
+	}
+	renewals = 0
+	if err := client.KeepUntilLost(ctx, time.Now().Add(10*time.Minute), id(11)); err != nil || renewals < 2 {
+		t.Errorf("KeepUntilLost: %v after %d renewals", err, renewals)
+	}
+	if err := client.KeepUntilLost(t.Context(), time.Now().Add(-time.Second), id(11)); !errors.Is(err, ErrLeaseLost) {
+		t.Errorf("KeepUntilLost after the end: %v", err)
+	}
+}

@@ -39,7 +39,7 @@ func (r *run) supervise(ctx context.Context, at *place) (code int, err error) {
 	defer s.terminal.close()
 	command := &exec.Cmd{
 		Path: r.program, Args: r.line, Env: at.environ(r.Environ), Stdin: os.Stdin, Stdout: r.Stdout, Stderr: r.Stderr,
-		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
+		SysProcAttr: &syscall.SysProcAttr{Setpgid: true}, WaitDelay: time.Second,
 	}
 	endWithParent(command.SysProcAttr)
 	if s.terminal.startsForeground() {
@@ -53,6 +53,7 @@ func (r *run) supervise(ctx context.Context, at *place) (code int, err error) {
 	s.watch(ctx)
 	s.endGroup()
 	s.terminal.takeBack(s.process.pid)
+	_ = command.Wait() // the process was waited for; this waits for its output if that is no file
 	if s.isLost {
 		return ExitLost, nil
 	}

@@ -27,7 +27,7 @@ func (e signalError) Error() string { return "ended by the signal " + e.signal.S
 type noTreeError struct{ name string }
 
 func (e noTreeError) Error() string {
-	return fmt.Sprintf("no root provider has the name %q of this host; name another with --host, or omit --here", e.name)
+	return fmt.Sprintf("no root provider has the name %q of this host; name it with --host, or use --anywhere", e.name)
 }
 
 // find tries until there is a place or --wait has passed. It prints why there is none, and again when that changes.
