@@ -24,10 +24,9 @@ type place struct {
 	document   *apicommand.ClaimsDocument
 	// variables are those of the command.
 	variables map[string]string
-	// leaseEnd is when the lease of the claim ends, and stop when the command gets SIGTERM; zero: it does not. Both are by the
-	// clock of this computer. SIGKILL follows stopDelay later.
-	leaseEnd, stop time.Time
-	stopDelay      time.Duration
+	// stop is when the command gets SIGTERM, by the clock of this computer; zero: it does not. SIGKILL follows stopDelay later.
+	stop      time.Time
+	stopDelay time.Duration
 }
 
 func (p *place) claim() *apicommand.ClaimDocument { return &p.document.Claims[0] }
@@ -66,7 +65,7 @@ func (r *run) attempt(ctx context.Context) (*place, error) {
 	if err := r.prepare(ctx); err != nil {
 		return nil, err
 	}
-	if r.pending != nil && time.Since(r.pending.sent) > r.pending.length {
+	if r.pending != nil && r.keeper == nil && time.Since(r.pending.sent) > r.pending.length {
 		r.abandon() // its consumer may be gone again
 	}
 	if r.pending == nil {
@@ -81,6 +80,9 @@ func (r *run) attempt(ctx context.Context) (*place, error) {
 			r.pending = nil
 		}
 		return nil, err
+	}
+	if r.keeper == nil {
+		r.keeper = keep(r.service, places.Claims[0].Consumer, asked.sent.Add(asked.length))
 	}
 	found, err := r.describe(ctx, &asked, &places)
 	if err == nil {
@@ -119,10 +121,7 @@ func (r *run) describe(ctx context.Context, asked *search, places *client.Claime
 		return nil, err
 	}
 	claimed := places.Claims[0]
-	found := &place{
-		consumer: claimed.Consumer, generation: claimed.Generation, document: document,
-		leaseEnd: asked.sent.Add(asked.length),
-	}
+	found := &place{consumer: claimed.Consumer, generation: claimed.Generation, document: document}
 	found.stop, found.stopDelay = stopTime(asked, claimed.Lease)
 	devices, err := r.deviceVariables(ctx, found)
 	if err != nil {

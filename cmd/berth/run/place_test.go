@@ -174,6 +174,30 @@ func TestRun_NamesUnreadAfterClaim_GivesPlaceBack(t *testing.T) {
 	s.expectFree()
 }
 
+// TestRun_ServerSlow_RenewsFromClaimOn answers the first request for a name after two renewals.
+func TestRun_ServerSlow_RenewsFromClaimOn(t *testing.T) {
+	t.Parallel()
+	s := oneGPU(t)
+	var renewals atomic.Int64
+	s.meet(func(_ http.ResponseWriter, r *http.Request) bool {
+		switch {
+		case r.URL.Path == "/leases":
+			renewals.Add(1)
+		case strings.HasPrefix(r.URL.Path, "/resource_providers/"):
+			for renewals.Load() < 2 && r.Context().Err() == nil {
+				time.Sleep(20 * time.Millisecond)
+			}
+		}
+		return false
+	})
+	j := s.start("--lease", "6s", "--", "true")
+	j.expect(0)
+	if renewals.Load() < 2 {
+		t.Errorf("%d renewals", renewals.Load())
+	}
+	s.expectFree()
+}
+
 func TestRun_ConsumerChanged_IsNotGivenBack(t *testing.T) {
 	t.Parallel()
 	s := oneGPU(t)

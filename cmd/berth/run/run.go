@@ -41,8 +41,10 @@ type run struct {
 	hostRoot  uuid.UUID
 	owner     client.TokenOwner
 	queries   []client.CandidateQuery
-	// pending is a request whose outcome is unknown; nil: none.
+	// pending is a request whose outcome is unknown, or whose place is not described yet; nil: none.
 	pending *search
+	// keeper renews the lease of the claim from its response on; nil: there is no claim.
+	keeper *keeper
 }
 
 // say prints a line on standard error.
@@ -128,6 +130,8 @@ func (r *run) untilTime() time.Time {
 
 // abandon deletes the consumer of a request whose outcome is unknown. If that fails, its lease ends.
 func (r *run) abandon() {
+	r.keeper.end()
+	r.keeper = nil
 	if r.pending == nil {
 		return
 	}
@@ -139,6 +143,7 @@ func (r *run) abandon() {
 
 // giveBack deletes the allocations of a place, if no other client has changed them.
 func (r *run) giveBack(ctx context.Context, at *place) {
+	r.keeper.end()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	began := time.Now()

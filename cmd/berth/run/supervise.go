@@ -34,6 +34,11 @@ type supervisor struct {
 
 // supervise runs the command at a place, and returns its exit code when its process group has ended.
 func (r *run) supervise(ctx context.Context, at *place) (code int, err error) {
+	select {
+	case err := <-r.keeper.lost:
+		return ExitLost, fmt.Errorf("the place was lost before the command could start: %w", err)
+	default:
+	}
 	r.catch(forwarded...)
 	s := &supervisor{run: r, at: at, terminal: openTerminal()}
 	defer s.terminal.close()
@@ -62,10 +67,6 @@ func (r *run) supervise(ctx context.Context, at *place) (code int, err error) {
 
 // watch renews the lease and forwards signals until the command ends.
 func (s *supervisor) watch(ctx context.Context) {
-	keeping, stop := context.WithCancel(ctx)
-	defer stop()
-	kept := make(chan error, 1)
-	go func() { kept <- s.service.KeepUntilLost(keeping, s.at.leaseEnd, s.at.consumer) }()
 	var over <-chan time.Time
 	if !s.at.stop.IsZero() {
 		timer := time.NewTimer(time.Until(s.at.stop))
@@ -80,7 +81,7 @@ func (s *supervisor) watch(ctx context.Context) {
 			s.forward(caught.(syscall.Signal))
 		case with := <-s.process.stopped:
 			s.stopped(ctx, with)
-		case err := <-kept:
+		case err := <-s.keeper.lost:
 			s.lose(err)
 		case <-over:
 			s.say("the time of the command is over: stopping it")
@@ -93,9 +94,6 @@ func (s *supervisor) watch(ctx context.Context) {
 
 // lose stops the command because its place is lost, unless --on-lost is keep.
 func (s *supervisor) lose(err error) {
-	if err == nil {
-		return // the context has ended
-	}
 	reason := "the place is lost"
 	if !errors.Is(err, client.ErrLeaseLost) {
 		reason = "the lease is not renewed"
