@@ -168,6 +168,25 @@ func TestRun_TimeOver_StopsCommand(t *testing.T) {
 	s.until("free place", func() bool { return len(s.consumers()) == 0 })
 }
 
+// TestRun_StandardErrorClosed_GivesPlaceBack prints to a pipe that has no reader, and so does the command, which SIGPIPE ends.
+func TestRun_StandardErrorClosed_GivesPlaceBack(t *testing.T) {
+	t.Parallel()
+	s := oneGPU(t)
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader.Close()
+	defer writer.Close()
+	j := &job{site: s, command: s.command("run", "--resources", "PGPU=1", "--lease", "1h", "--", "bash", "-c", "sleep 1000 & echo hello >&2; exit 3")}
+	j.command.Stdout, j.command.Stderr = &j.stdout, writer
+	if err := j.command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	j.expect(141) // bash writes to the pipe
+	s.expectFree()
+}
+
 func TestRun_ProcessesLeftBehind_AreStopped(t *testing.T) {
 	t.Parallel()
 	s := oneGPU(t)

@@ -60,6 +60,11 @@ func (r *run) execute(ctx context.Context) error {
 	defer r.files.remove()
 	r.catch(syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2)
 	defer signal.Stop(r.signals)
+	// Without this, the runtime ends the process when it writes to a closed pipe, such as to 'head', before it gives the place back.
+	// Ignoring the signal would ignore it in the command, too.
+	closedPipe := make(chan os.Signal, 1)
+	signal.Notify(closedPipe, syscall.SIGPIPE)
+	defer signal.Stop(closedPipe)
 	found, err := r.findUntilSignal(ctx)
 	if err != nil {
 		return err
