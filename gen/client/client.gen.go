@@ -2051,6 +2051,9 @@ type Explanation struct {
 	// Facts Counts of each single resource class, trait and aggregate.
 	Facts []ExplanationFact `json:"facts,omitempty"`
 
+	// FitsAt First time at which the query has a candidate, if each consumer is gone at the until of its lease and nothing else changes; null if it has none even then. Missing if there are candidates, if policy does not permit the caller to list the allocations of providers, or if the server did not find out in time.
+	FitsAt nullable.Nullable[ExplanationFit] `json:"fits_at,omitempty"`
+
 	// Funnel The stages of the whole query, with the trees that pass each stage and all before.
 	Funnel []ExplanationStage `json:"funnel,omitempty"`
 
@@ -2194,6 +2197,36 @@ type ExplanationFact struct {
 
 	// WithRoom Number of providers of the class with enough free capacity, at most 10000.
 	WithRoom *int64 `json:"with_room,omitempty"`
+}
+
+// ExplanationFit The first time at which a query has a candidate, and the consumers that end until then.
+type ExplanationFit struct {
+	// At Time at which the last of the consumers ends.
+	At time.Time `json:"at"`
+
+	// Consumers At most 20 consumers that must end before, those first that end last.
+	Consumers []ExplanationFitConsumer `json:"consumers"`
+
+	// Exact Whether the query fits at no earlier time. False if the server has not compared all trees and times.
+	Exact bool `json:"exact"`
+
+	// More How many further consumers must end before; missing if there are none.
+	More int64 `json:"more,omitempty"`
+
+	// Tree A resource provider.
+	Tree ExplanationProvider `json:"tree"`
+}
+
+// ExplanationFitConsumer A consumer that ends at the until of its lease, and what it holds of what the query lacks.
+type ExplanationFitConsumer struct {
+	// Allocations What the consumer holds of the amounts that the query lacks in the tree.
+	Allocations []ExplanationFreedAllocation `json:"allocations"`
+
+	// Consumer UUID of the consumer.
+	Consumer openapi_types.UUID `json:"consumer"`
+
+	// Until Time at which the consumer is removed.
+	Until time.Time `json:"until"`
 }
 
 // ExplanationFreedAllocation An amount that a consumer holds on a provider.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/berthd/berth/client"
 	api "github.com/berthd/berth/gen/client"
@@ -203,6 +204,67 @@ func Held(of *api.ExplanationFreedConsumer) string {
 		texts[i] = fmt.Sprintf("%d %s of %s", allocation.Amount, allocation.Class, allocation.Provider.Name)
 	}
 	return strings.Join(texts, ", ")
+}
+
+// maxNamedEnds is how many consumers the sentence of FitsAt names.
+const maxNamedEnds = 3
+
+// FitsAt says when a query fits because consumers end: "At the earliest at 14:20 UTC, when …". It is empty if the service does
+// not know it, and if no consumer is in the way.
+func FitsAt(of *client.Explanation, now time.Time) string {
+	if of.FitsAt.IsNull() {
+		isFull := func(tree api.ExplanationTree) bool { return tree.FreedBy.IsSpecified() && !tree.FreedBy.IsNull() }
+		if slices.ContainsFunc(of.Nearest, isFull) {
+			return "It does not fit either when all consumers with an end are gone."
+		}
+		return ""
+	}
+	fit, err := of.FitsAt.Get()
+	if err != nil || len(fit.Consumers) == 0 {
+		return "" // missing
+	}
+	var named []string
+	for i := range fit.Consumers {
+		named = append(named, endingText(&fit.Consumers[i]))
+	}
+	end := "end"
+	switch others := int64(len(named)) - 1 + fit.More; {
+	case others == 0:
+		end = "ends"
+	case others >= maxNamedEnds:
+		named = []string{named[0], fmt.Sprintf("%d other consumers", others)}
+	}
+	if fit.Exact {
+		return fmt.Sprintf("At the earliest %s, when %s %s.", Clock(fit.At, now), join(named), end)
+	}
+	return fmt.Sprintf("At the latest %s, when %s %s. The service has not compared all trees and times.", Clock(fit.At, now), join(named), end)
+}
+
+// EndsWithMore reports whether a fit has more consumers than the sentence of FitsAt names.
+func EndsWithMore(fit *api.ExplanationFit) bool {
+	return int64(len(fit.Consumers))+fit.More > maxNamedEnds
+}
+
+// endingText names a consumer with what it holds.
+func endingText(of *api.ExplanationFitConsumer) string {
+	texts := make([]string, len(of.Allocations))
+	for i, allocation := range of.Allocations {
+		texts[i] = fmt.Sprintf("%d %s on %s", allocation.Amount, allocation.Class, allocation.Provider.Name)
+	}
+	return fmt.Sprintf("%s (%s)", of.Consumer, strings.Join(texts, ", "))
+}
+
+// Clock returns a time in UTC, not earlier than it is, with the date unless that is the one of now.
+func Clock(at, now time.Time) string {
+	at = at.UTC()
+	if up := at.Truncate(time.Second); up.Before(at) {
+		at = up.Add(time.Second)
+	}
+	text := "at " + strings.TrimSuffix(at.Format(time.TimeOnly), ":00") + " UTC"
+	if at.Format(time.DateOnly) != now.UTC().Format(time.DateOnly) {
+		text = "on " + at.Format(time.DateOnly) + " " + text
+	}
+	return text
 }
 
 // traitText names a required trait, or any of several.

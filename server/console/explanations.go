@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/berthd/berth/client"
 	api "github.com/berthd/berth/gen/client"
@@ -104,7 +105,8 @@ type explained struct {
 	Parts             []explainedPart
 	Summary           string // without the sentences that tables have
 	Near, Help, Items Table
-	Freed             Table // the consumers that must go so that the query fits, by tree
+	Freed             Table  // the consumers that must go so that the query fits, by tree
+	Fits              string // when it fits because consumers end
 }
 
 // explainedPart is what one provider must meet.
@@ -162,6 +164,9 @@ func (v *visit) explain(of *client.Explanation) *explained {
 		}
 		result.Near.Rows = append(result.Near.Rows, []Cell{v.providerCell(near.Tree), plain(text)})
 		result.freed(v, &near)
+	}
+	if len(nearest) > 0 {
+		result.Fits = explaintext.FitsAt(of, time.Now())
 	}
 	for i := range of.Relaxations {
 		result.help(v, explaintext.Change(&of.Relaxations[i]), api.ExplanationElsewhere{

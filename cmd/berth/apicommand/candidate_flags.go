@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -126,17 +127,19 @@ func printNothingFits(f *frame.Frame, why *client.Explanation) {
 	fmt.Fprint(f.Stderr, text+"\n"+freedText(why))
 }
 
-// freedText returns a line for each consumer without which a query fits in the nearest tree, if the explanation names them.
+// freedText returns a line for each consumer without which a query fits in the nearest tree, and one that says when it fits because
+// consumers end, if the explanation has them.
 func freedText(why *client.Explanation) (text string) {
 	if why == nil || len(why.Nearest) == 0 {
 		return ""
 	}
-	set, err := why.Nearest[0].FreedBy.Get()
-	if err != nil {
-		return "" // null or missing
+	if set, err := why.Nearest[0].FreedBy.Get(); err == nil { // neither null nor missing
+		for i := range set.Consumers {
+			text += fmt.Sprintf("  %s  %s\n", set.Consumers[i].Consumer, terminal.Safe(explaintext.Held(&set.Consumers[i])))
+		}
 	}
-	for i := range set.Consumers {
-		text += fmt.Sprintf("  %s  %s\n", set.Consumers[i].Consumer, terminal.Safe(explaintext.Held(&set.Consumers[i])))
+	if sentence := explaintext.FitsAt(why, time.Now()); sentence != "" && !why.FitsAt.IsNull() {
+		text += terminal.Safe(sentence) + "\n"
 	}
 	return text
 }

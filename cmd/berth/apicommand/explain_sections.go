@@ -31,6 +31,28 @@ func (e *explanationText) freed(trees []api.ExplanationTree) {
 	}
 }
 
+// fitsAt adds when the query fits because consumers end, with those that the sentence does not name.
+func (e *explanationText) fitsAt(of *client.Explanation) {
+	sentence := explaintext.FitsAt(of, e.now)
+	if sentence == "" {
+		return
+	}
+	e.section("WOULD FIT AT")
+	e.wrap("  ", sentence)
+	fit, err := of.FitsAt.Get()
+	if err != nil || !explaintext.EndsWithMore(&fit) {
+		return
+	}
+	for i := range fit.Consumers {
+		ending := &fit.Consumers[i]
+		held := explaintext.Held(&api.ExplanationFreedConsumer{Allocations: ending.Allocations})
+		e.wrap("    "+ending.Consumer.String()+"  ", held+" until "+strings.TrimPrefix(explaintext.Clock(ending.Until, e.now), "at "))
+	}
+	if fit.More > 0 {
+		e.addf("    and %d more", fit.More)
+	}
+}
+
 // held adds the consumers that hold what the nearest trees lack.
 func (e *explanationText) held(by holders) {
 	if len(by.holdings) == 0 && by.note == "" {

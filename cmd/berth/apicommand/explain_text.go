@@ -22,6 +22,8 @@ const (
 type explanationText struct {
 	width int
 	lines []string
+	// now is the time of the command: times of another day have their date.
+	now time.Time
 }
 
 func newExplanationText(f *frame.Frame) *explanationText {
@@ -29,7 +31,7 @@ func newExplanationText(f *frame.Frame) *explanationText {
 	if columns == 0 {
 		columns = explanationWidth
 	}
-	return &explanationText{width: min(columns, maxExplanationWidth)}
+	return &explanationText{width: min(columns, maxExplanationWidth), now: time.Now()}
 }
 
 // print writes the text, with escaped control characters, because names come from the network.
@@ -147,6 +149,7 @@ func (e *explanationText) explain(of *client.Explanation, held holders) {
 	if of.Reason != fitsReason {
 		e.nearest(of.Nearest)
 		e.freed(of.Nearest)
+		e.fitsAt(of)
 		e.held(held)
 	}
 	e.changes(of)

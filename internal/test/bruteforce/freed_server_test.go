@@ -123,6 +123,11 @@ func smallerSets(consumers []string, size int, stop func([]string) bool) bool {
 	return extend(0, nil)
 }
 
+// unlimited returns the query string of a question without limits.
+func (q question) unlimited() string {
+	return withoutParams(withoutParams(q.asked(), "limit"), "limit_per_tree")
+}
+
 // freedTally counts what the explanations contain.
 type freedTally struct {
 	sync.Mutex
@@ -192,7 +197,7 @@ func TestCandidates_RandomFreedConsumers_FitWithoutThem(t *testing.T) {
 		}
 		for range questionsPerFull {
 			q := questions(w, []int{bruteforce.Berth}).Draw(t, "question")
-			query := withoutParams(withoutParams(q.asked(), "limit"), "limit_per_tree")
+			query := q.unlimited()
 			if strings.Contains(query, "not_in_tree") {
 				continue
 			}

@@ -116,7 +116,9 @@ func nameErrorCodes(at microversion.Version, schemas map[string]*huma.Schema) {
 		maps.DeleteFunc(schemas, func(name string, _ *huma.Schema) bool { return strings.HasPrefix(name, "Explanation") })
 	}
 	if !at.NamesFreedConsumers() {
-		maps.DeleteFunc(schemas, func(name string, _ *huma.Schema) bool { return strings.HasPrefix(name, "ExplanationFreed") })
+		maps.DeleteFunc(schemas, func(name string, _ *huma.Schema) bool {
+			return strings.HasPrefix(name, "ExplanationFreed") || strings.HasPrefix(name, "ExplanationFit")
+		})
 	}
 	if at < berth13 {
 		for _, member := range []string{"refused", "fit", "exact"} {
@@ -279,6 +281,8 @@ func Schemas() map[string]string {
 		"ExplanationFreedSet":        "Consumers without which a query fits in a tree.",
 		"ExplanationFreedConsumer":   "A consumer that must go so that a query fits in a tree, and what it holds of what the query lacks.",
 		"ExplanationFreedAllocation": "An amount that a consumer holds on a provider.",
+		"ExplanationFit":             "The first time at which a query has a candidate, and the consumers that end until then.",
+		"ExplanationFitConsumer":     "A consumer that ends at the until of its lease, and what it holds of what the query lacks.",
 		"ExplanationMissing":         "A condition that a tree does not meet.",
 		"ExplanationProvider":        "A resource provider.",
 		"ExplanationRelaxation":      "A change of the query that gives more candidates.",

@@ -156,14 +156,15 @@ type explanationContent json.RawMessage
 func (c explanationContent) MarshalJSON() ([]byte, error) { return json.RawMessage(c).MarshalJSON() }
 
 // orderedContent returns an explanation with its members in the order of the documents, which the database has not kept. Without
-// showsFreed, it leaves out which consumers must go.
+// showsFreed, it leaves out which consumers must go, and when the query fits.
 func orderedContent(content json.RawMessage, showsFreed bool) (explanationContent, error) {
 	var explanation explain.Explanation
 	if err := json.Unmarshal(content, &explanation); err != nil {
 		return nil, err
 	}
-	for i := range explanation.Nearest {
-		if !showsFreed {
+	if !showsFreed {
+		explanation.FitsAt = explain.FitsAt{}
+		for i := range explanation.Nearest {
 			explanation.Nearest[i].FreedBy = explain.FreedBy{}
 		}
 	}

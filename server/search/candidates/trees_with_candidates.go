@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/berthd/berth/server/data/postgres"
+	"github.com/berthd/berth/server/wire/fault"
 )
 
 // errOutOfTime ends a search that may only take a limited time.
@@ -19,11 +20,31 @@ var errOutOfTime = errors.New("the search is out of time")
 func (s *Search) TreesWithCandidates(
 	ctx context.Context, in *postgres.Snapshot, query Query, roots []int64, ignoreSums bool,
 ) (with, givenUp []int64, err error) {
-	query.Limit, query.Order, query.Randomize, query.BreadthFirst = 0, Order{}, false, false
 	query.ignoreSums = ignoreSums
+	return s.treesWith(ctx, in, query, roots, time.Time{})
+}
+
+// TreesWithFreed returns which of some trees have a candidate if some allocations count as free, each provider and class once.
+// isAll is false if there can be more of them: the search has lasted until a time, has reached its budget or given up a tree.
+func (s *Search) TreesWithFreed(
+	ctx context.Context, in *postgres.Snapshot, query Query, roots []int64, freed []FreedAmount, until time.Time,
+) (with []int64, isAll bool, err error) {
+	query.freed = freed
+	with, givenUp, err := s.treesWith(ctx, in, query, roots, until)
+	if fault.As(err) != nil { // the budget of the search
+		return with, false, nil
+	}
+	return with, err == nil && len(givenUp) == 0, ignoreEnd(err)
+}
+
+// treesWith returns which of some trees have a candidate, and which it has given up, unless it lasts until a time.
+func (s *Search) treesWith(
+	ctx context.Context, in *postgres.Snapshot, query Query, roots []int64, until time.Time,
+) (with, givenUp []int64, err error) {
+	query.Limit, query.Order, query.Randomize, query.BreadthFirst = 0, Order{}, false, false
 	result := newResult(s.newSearch(ctx, &query, nil))
 	search := result.search
-	search.snapshot, search.isAside = in, true
+	search.snapshot, search.until, search.isAside = in, until, true
 	if fits, err := search.resolve(); !fits || err != nil {
 		return nil, nil, err
 	}

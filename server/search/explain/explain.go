@@ -36,7 +36,8 @@ type ExplainedQuery struct {
 	HasPolicy bool
 	// Found is how many candidates the search found in the snapshot of the explanation.
 	Found int
-	// FreesConsumers adds which consumers must go so that the query fits in the nearest trees, and sorts these by it: berth 1.6.
+	// FreesConsumers adds which consumers must go so that the query fits in the nearest trees, and sorts these by it, and when it
+	// fits because of the ends of consumers: berth 1.6.
 	FreesConsumers bool
 	// Reason is why it found none, if that is known. An explanation that cannot find out has it.
 	Reason Reason
@@ -78,7 +79,7 @@ func (x *Explainer) Explain(ctx context.Context, in *postgres.Snapshot, query *E
 	e.explanation.Kind = "candidates"
 	bounded, cancel := context.WithDeadline(ctx, e.end.Add(max(limit/graceDivisor, leastGrace)))
 	defer cancel()
-	err := e.explain(bounded)
+	err := e.explain(bounded, begun)
 	if err != nil || len(e.givenUp) > 0 {
 		e.explanation.Incomplete = true
 	}
@@ -91,8 +92,8 @@ func (x *Explainer) Explain(ctx context.Context, in *postgres.Snapshot, query *E
 	return &e.explanation, err
 }
 
-// explain fills the explanation, member by member.
-func (e *explanationBuilder) explain(ctx context.Context) (err error) {
+// explain fills the explanation, which has begun at a time, member by member.
+func (e *explanationBuilder) explain(ctx context.Context, begun time.Time) (err error) {
 	if e.r, err = newParsedQuery(&e.Query).resolve(ctx, e.queries, e.in); err != nil {
 		return err
 	}
@@ -102,6 +103,9 @@ func (e *explanationBuilder) explain(ctx context.Context) (err error) {
 	e.stages = e.r.combinationStages()
 	e.tally = newTally(e.r, len(e.stages))
 	e.tally.sortsEmptied = e.FreesConsumers
+	if e.FreesConsumers && e.Found == 0 {
+		e.tally.keepsFull, e.tally.shared = true, e.r.sharedAmounts()
+	}
 	walked := e.walk(ctx)
 	if walked != nil && e.tally.strata[sampled].all == 0 {
 		return walked // the judged trees, if any, stand for no others
@@ -110,7 +114,9 @@ func (e *explanationBuilder) explain(ctx context.Context) (err error) {
 	e.explanation.Funnel, e.explanation.Parts = e.funnel(), e.parts()
 	e.addIsolatedConflicts()
 	if e.FreesConsumers && walked == nil && e.Found == 0 {
-		walked = e.addFreedBy(ctx)
+		if walked = e.addFreedBy(ctx); walked == nil {
+			walked = e.addFitsAt(ctx, begun)
+		}
 	}
 	e.tally.nearest = e.tally.nearest[:min(len(e.tally.nearest), nearestTrees)]
 	e.explanation.Nearest = e.nearest()
@@ -165,6 +171,46 @@ type FreedAllocation struct {
 	Provider Provider `json:"provider" doc:"The provider of the allocation."`
 	Class    string   `json:"class" doc:"Resource class of the allocation."`
 	Amount   int64    `json:"amount" doc:"Allocated amount."`
+}
+
+// FitsAt is when the query fits; null: it does not fit even when all consumers with an end are gone.
+type FitsAt struct {
+	*Fit
+	// IsKnown is false if the member is missing.
+	IsKnown bool
+}
+
+// Fit is the first time at which the query has a candidate.
+type Fit struct {
+	At        time.Time     `json:"at" doc:"Time at which the last of the consumers ends."`
+	Exact     bool          `json:"exact" doc:"Whether the query fits at no earlier time. False if the server has not compared all trees and times."`
+	Tree      Provider      `json:"tree" doc:"The root of a tree in which the query fits then."`
+	Consumers []FitConsumer `json:"consumers" doc:"At most 20 consumers that must end before, those first that end last."`
+	More      int           `json:"more,omitempty" doc:"How many further consumers must end before; missing if there are none."`
+}
+
+// FitConsumer is a consumer with an end, and what it holds of what the query lacks.
+type FitConsumer struct {
+	Consumer    uuid.UUID         `json:"consumer" format:"uuid" doc:"UUID of the consumer."`
+	Until       time.Time         `json:"until" doc:"Time at which the consumer is removed."`
+	Allocations []FreedAllocation `json:"allocations" doc:"What the consumer holds of the amounts that the query lacks in the tree."`
+}
+
+// MarshalJSON returns the time, or null.
+func (f FitsAt) MarshalJSON() ([]byte, error) { return json.Marshal(f.Fit) }
+
+// UnmarshalJSON reads a time, or null.
+func (f *FitsAt) UnmarshalJSON(text []byte) error {
+	f.IsKnown = true
+	return json.Unmarshal(text, &f.Fit)
+}
+
+// IsZero reports whether the member is missing.
+func (f FitsAt) IsZero() bool { return !f.IsKnown }
+
+// Schema implements huma.SchemaProvider.
+func (FitsAt) Schema(r huma.Registry) *huma.Schema {
+	return &huma.Schema{OneOf: []*huma.Schema{r.Schema(reflect.TypeFor[Fit](), true, ""), {Type: "null"}}}
 }
 
 // MarshalJSON returns the set, or null.

@@ -23,6 +23,7 @@ type Explanation struct {
 	Facts               []Fact       `json:"facts,omitzero" doc:"Counts of each single resource class, trait and aggregate."`
 	Conflicts           []Conflict   `json:"conflicts,omitzero" doc:"What cannot be met, whatever is free."`
 	Nearest             []Tree       `json:"nearest,omitzero" doc:"At most five trees without a candidate that fail by least."`
+	FitsAt              FitsAt       `json:"fits_at,omitzero" since:"berth 6" doc:"First time at which the query has a candidate, if each consumer is gone at the until of its lease and nothing else changes; null if it has none even then. Missing if there are candidates, if policy does not permit the caller to list the allocations of providers, or if the server did not find out in time."`
 	Relaxations         []Relaxation `json:"relaxations,omitzero" doc:"Changes of the query that were tried and give more candidates."`
 	RelaxationsComplete *bool        `json:"relaxations_complete,omitempty" doc:"Whether all changes were tried."`
 	// Items and Elsewhere are those of a claim.

@@ -151,14 +151,10 @@ func (f *freeing) smallest(ctx context.Context, of []candidates.ClaimCandidate) 
 func (f *freeing) deficits(of []candidates.ClaimCandidate) (all [][]deficit) {
 	known := map[string]bool{}
 	for i := range of {
-		var deficits []deficit
+		deficits := deficitsOf(&of[i], f.nodes)
 		var key []byte
-		for _, use := range of[i].Uses {
-			stock := f.nodes[use.ProviderID].stock[use.ClassID]
-			if need := use.Amount - leftOf(stock); need > 0 {
-				deficits = append(deficits, deficit{stockKey{use.ProviderID, use.ClassID}, need})
-				key = appendNumbers(key, use.ProviderID, int64(use.ClassID), need)
-			}
+		for _, deficit := range deficits {
+			key = appendNumbers(key, deficit.of.provider, int64(deficit.of.class), deficit.need)
 		}
 		if !known[string(key)] {
 			known[string(key)] = true
@@ -166,6 +162,16 @@ func (f *freeing) deficits(of []candidates.ClaimCandidate) (all [][]deficit) {
 		}
 	}
 	return all
+}
+
+// deficitsOf returns how much of each inventory must become free for a candidate.
+func deficitsOf(of *candidates.ClaimCandidate, nodes map[int64]*node) (deficits []deficit) {
+	for _, use := range of.Uses {
+		if need := use.Amount - leftOf(nodes[use.ProviderID].stock[use.ClassID]); need > 0 {
+			deficits = append(deficits, deficit{stockKey{use.ProviderID, use.ClassID}, need})
+		}
+	}
+	return deficits
 }
 
 // leftOf returns the capacity of an inventory that is not used, negative if more is used.
@@ -236,19 +242,24 @@ func (f *freeing) fitsWithout(ctx context.Context, set []holder) (bool, error) {
 
 // shown returns a set in the format of an explanation.
 func (f *freeing) shown(set []holder) *FreedSet {
-	classes := map[int32]string{}
-	for name, id := range f.r.classes {
-		classes[id] = name
-	}
 	freedSet := &FreedSet{Consumers: []FreedConsumer{}, Exact: !f.isInexact}
 	for i := range set {
-		freedConsumer := FreedConsumer{Consumer: set[i].consumer, Allocations: []FreedAllocation{}}
-		for _, key := range slices.SortedFunc(maps.Keys(set[i].held), compareStocks) {
-			freedConsumer.Allocations = append(freedConsumer.Allocations, FreedAllocation{f.nodes[key.provider].name, classes[key.class], set[i].held[key]})
-		}
-		freedSet.Consumers = append(freedSet.Consumers, freedConsumer)
+		freedSet.Consumers = append(freedSet.Consumers, FreedConsumer{set[i].consumer, f.heldBy(&set[i], f.nodes)})
 	}
 	return freedSet
+}
+
+// heldBy returns what a consumer holds on some providers, in the format of an explanation.
+func (e *explanationBuilder) heldBy(of *holder, nodes map[int64]*node) []FreedAllocation {
+	classes := map[int32]string{}
+	for name, id := range e.r.classes {
+		classes[id] = name
+	}
+	allocations := []FreedAllocation{}
+	for _, key := range slices.SortedFunc(maps.Keys(of.held), compareStocks) {
+		allocations = append(allocations, FreedAllocation{nodes[key.provider].name, classes[key.class], of.held[key]})
+	}
+	return allocations
 }
 
 // trySets tries sets of consumers with the search itself, because what providers share of a split amount depends on what is

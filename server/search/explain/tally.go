@@ -32,6 +32,12 @@ type tally struct {
 	nearest []treeResult
 	// sortsEmptied is true if trees that lack nothing but free capacity are nearer than all others.
 	sortsEmptied bool
+	// keepsFull keeps the trees that lack nothing but free capacity in full, of which some are missing if isFullCut. deficits is how
+	// many they have. shared are the amounts of the classes that several groups use.
+	keepsFull, isFullCut bool
+	full                 []fullTree
+	deficits             int
+	shared               map[int32]int64
 	// amounts are what providers could give of an amount that is the only thing they miss, by part and place of the amount:
 	// greatest first.
 	amounts map[amountKey][]int64
@@ -170,6 +176,7 @@ func (t *tally) addTree(root *node, usable []*node, shared map[int64]bool, into 
 		into.met++
 	}
 	t.addOnly(&result)
+	t.keepFull(&result, usable)
 	return result
 }
 
