@@ -209,19 +209,12 @@ func Held(of *api.ExplanationFreedConsumer) string {
 // maxNamedEnds is how many consumers the sentence of FitsAt names.
 const maxNamedEnds = 3
 
-// FitsAt says when a query fits because consumers end: "At the earliest at 14:20 UTC, when …". It is empty if the service does
-// not know it, and if no consumer is in the way.
+// FitsAt says when a query fits because consumers end: "At the earliest at 14:20 UTC, when …". It is empty if it never fits, and
+// if the service does not know it.
 func FitsAt(of *client.Explanation, now time.Time) string {
-	if of.FitsAt.IsNull() {
-		isFull := func(tree api.ExplanationTree) bool { return tree.FreedBy.IsSpecified() && !tree.FreedBy.IsNull() }
-		if slices.ContainsFunc(of.Nearest, isFull) {
-			return "It does not fit either when all consumers with an end are gone."
-		}
-		return ""
-	}
 	fit, err := of.FitsAt.Get()
 	if err != nil || len(fit.Consumers) == 0 {
-		return "" // missing
+		return "" // null or missing
 	}
 	var named []string
 	for i := range fit.Consumers {

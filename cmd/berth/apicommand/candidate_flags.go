@@ -138,7 +138,7 @@ func freedText(why *client.Explanation) (text string) {
 			text += fmt.Sprintf("  %s  %s\n", set.Consumers[i].Consumer, terminal.Safe(explaintext.Held(&set.Consumers[i])))
 		}
 	}
-	if sentence := explaintext.FitsAt(why, time.Now()); sentence != "" && !why.FitsAt.IsNull() {
+	if sentence := explaintext.FitsAt(why, time.Now()); sentence != "" {
 		text += terminal.Safe(sentence) + "\n"
 	}
 	return text
