@@ -85,6 +85,9 @@ func inTurn[R any](
 	})
 }
 
+// PageSize returns the maximum number of trees of one statement.
+func (s *Search) PageSize() int { return s.thresholds.PageSize }
+
 // maxTrees returns how many trees a page may have, so that trees of many providers do not fill the memory.
 func (s *Search) maxTrees() int { return int(max(1, maxKeptProviders/max(1, s.treeSize.Load()))) }
 

@@ -18,26 +18,31 @@ const (
 	// atOnce is before all times, never after all.
 	atOnce moment = math.MinInt64
 	never  moment = math.MaxInt64
-	// maxDeficits is how many deficits of trees are kept until it is known when they end.
+	// maxDeficits is how many deficits of trees are kept.
 	maxDeficits = 100_000
 )
+
+func momentOf(at time.Time) moment { return moment(at.UnixMicro()) }
+
+func (m moment) time() time.Time { return time.UnixMicro(int64(m)).UTC() }
 
 // fullTree is a tree that lacks nothing but free capacity, as far as each part by itself shows: it can have a candidate when
 // consumers have gone.
 type fullTree struct {
 	root int64
-	// parts are what the providers of each part lack: one of them must get enough, or several if the part has isolated groups.
-	parts []fullPart
-	// sums are what all providers of the tree together lack of a class that several groups use.
-	sums []sumDeficit
-	// from is the first time at which no part lacks anything by itself. The tree has no candidate before.
-	from moment
+	// lacks are what it lacks, those with the fewest deficits first. It has no candidate before all of them are covered.
+	lacks []lack
+	// from is the first time at which the first bounded of them are.
+	from    moment
+	bounded int
 }
 
-// fullPart is the deficits of each provider that can serve a part, and how many of these it needs.
-type fullPart struct {
-	providers [][]deficit
-	needed    int
+// lack is what the providers lack that can serve a part, or what all providers of a tree lack of a class.
+type lack struct {
+	// ways are the deficits of each of the providers. A needed number of them must be covered: several if the part has isolated
+	// groups.
+	ways   [][]sumDeficit
+	needed int
 }
 
 // sumDeficit is how much of some inventories of a class must become free in all.
@@ -48,55 +53,67 @@ type sumDeficit struct {
 
 // keepFull keeps a tree that nothing but free capacity keeps from a candidate.
 func (t *tally) keepFull(result *treeResult, usable []*node) {
-	if !t.keepsFull || len(result.failedRoots) > 0 || slices.ContainsFunc(result.parts, func(p partResult) bool { return !p.metEmptied }) {
+	if !t.keepsFull || len(result.failedRoots) > 0 || slices.ContainsFunc(result.parts, func(p partResult) bool { return len(p.ways) == 0 }) {
 		return
 	}
 	if t.deficits > maxDeficits {
 		t.isFullCut = true
 		return
 	}
-	full := fullTree{root: result.root.id}
-	for i := range t.r.parts {
-		part := fullPart{needed: t.r.apart(&t.r.parts[i])}
-		fit := 0
-		for _, provider := range usable {
-			deficits, canServe := t.r.lacks(result.root, provider, &t.r.parts[i])
-			if !canServe {
-				continue
-			}
-			if part.providers = append(part.providers, deficits); len(deficits) == 0 {
-				fit++
-			}
-			t.deficits += 1 + len(deficits)
-		}
-		if fit < part.needed {
-			full.parts = append(full.parts, part)
-		}
+	tree := fullTree{root: result.root.id, from: atOnce}
+	for i := range result.parts {
+		tree.add(lack{result.parts[i].ways, t.r.apart(&t.r.parts[i])})
 	}
 	for class, amount := range t.shared {
 		if sum := lackedTogether(class, amount, usable); sum.need > 0 {
-			full.sums = append(full.sums, sum)
-			t.deficits += len(sum.of)
+			tree.add(lack{[][]sumDeficit{{sum}}, 1})
 		}
 	}
-	t.full = append(t.full, full)
+	slices.SortStableFunc(tree.lacks, func(a, b lack) int { return a.deficits() - b.deficits() })
+	for _, lack := range tree.lacks {
+		t.deficits += lack.deficits()
+	}
+	t.full = append(t.full, tree)
 }
 
-// lacks returns how much free capacity a provider lacks for a part. canServe is false if it lacks anything else.
-func (r *resolvedQuery) lacks(anchor, provider *node, of *part) (deficits []deficit, canServe bool) {
-	v := r.judge(anchor, provider, of)
+// add adds what a tree lacks, unless that is nothing.
+func (t *fullTree) add(item lack) {
+	covered := 0
+	for _, deficits := range item.ways {
+		if len(deficits) == 0 {
+			covered++
+		}
+	}
+	if covered < item.needed {
+		t.lacks = append(t.lacks, item)
+	}
+}
+
+// deficits returns the number of inventories that may have to become free.
+func (l lack) deficits() (count int) {
+	for _, deficits := range l.ways {
+		for i := range deficits {
+			count += len(deficits[i].of)
+		}
+	}
+	return count
+}
+
+// addWay keeps the deficits of a provider that lacks nothing but free capacity.
+func (p *partResult) addWay(r *resolvedQuery, v *verdict, of *part) {
+	deficits := []sumDeficit{}
 	for _, failed := range v.failed {
 		if failed.step.kind != stepUsed {
-			return nil, false
+			return
 		}
 		class := r.classes[of.amounts[failed.step.at].Class]
-		stock, need := provider.stock[class], of.amounts[failed.step.at].Amount
+		stock, need := v.provider.stock[class], of.amounts[failed.step.at].Amount
 		if of.canSplit {
 			need = leastPart(stock)
 		}
-		deficits = append(deficits, deficit{stockKey{provider.id, class}, need - leftOf(stock)})
+		deficits = append(deficits, sumDeficit{[]stockKey{{v.provider.id, class}}, need - leftOf(stock)})
 	}
-	return deficits, true
+	p.ways = append(p.ways, deficits)
 }
 
 // apart returns how many providers the groups of a part need at least: as many as are isolated from each other.
@@ -146,102 +163,104 @@ func lackedTogether(class int32, amount int64, usable []*node) sumDeficit {
 	return sum
 }
 
-// endsQuery are the deficits of all trees, as arguments of ExplainEnds: equal ones have one key.
+// endsQuery are deficits of some trees, as arguments of ExplainEnds. Equal ones of single inventories have one place.
 type endsQuery struct {
-	keys      []int32
-	providers []int64
-	classes   []int32
-	needs     []int64
-	known     map[deficit]int32
+	db.ExplainEndsParams
+	places map[deficit]int32
+	// ends are the first times at which they are covered, by place.
+	ends map[int32]moment
 }
 
-func (q *endsQuery) keyOf(of deficit) int32 {
-	key, known := q.known[of]
-	if !known {
-		key = q.addSum(&sumDeficit{[]stockKey{of.of}, of.need})
-		q.known[of] = key
+// place returns the place of a deficit, from 1 on.
+func (q *endsQuery) place(of *sumDeficit) int32 {
+	single := deficit{of.of[0], of.need}
+	if place := q.places[single]; place > 0 && len(of.of) == 1 {
+		return place
 	}
-	return key
-}
-
-func (q *endsQuery) addSum(of *sumDeficit) int32 {
-	q.needs = append(q.needs, of.need)
-	key := int32(len(q.needs))
+	q.Needs, q.Classes, q.Firsts = append(q.Needs, of.need), append(q.Classes, of.of[0].class), append(q.Firsts, int32(len(q.Providers)+1))
 	for _, stock := range of.of {
-		q.keys, q.providers, q.classes = append(q.keys, key), append(q.providers, stock.provider), append(q.classes, stock.class)
+		q.Providers = append(q.Providers, stock.provider)
 	}
-	return key
+	q.Lasts = append(q.Lasts, int32(len(q.Providers)))
+	place := int32(len(q.Needs))
+	if len(of.of) == 1 {
+		q.places[single] = place
+	}
+	return place
 }
 
-// boundFull returns the trees that can have a candidate when the consumers with an end have gone, those first in which the
-// parts by themselves lack nothing first.
-func (e *explanationBuilder) boundFull(ctx context.Context) ([]fullTree, error) {
-	asked := endsQuery{keys: []int32{}, providers: []int64{}, classes: []int32{}, needs: []int64{}, known: map[deficit]int32{}}
-	for i := range e.tally.full {
-		for _, part := range e.tally.full[i].parts {
-			for _, deficits := range part.providers {
-				for _, deficit := range deficits {
-					asked.keyOf(deficit)
+// bound finds when some trees no longer lack the first of what is not bounded, or all of it.
+func (e *explanationBuilder) bound(ctx context.Context, trees []fullTree, all bool) error {
+	asked := endsQuery{places: map[deficit]int32{}, ends: map[int32]moment{}}
+	places := []int32{}
+	for i := range trees {
+		for _, lack := range trees[i].unbounded(all) {
+			for _, deficits := range lack.ways {
+				for j := range deficits {
+					places = append(places, asked.place(&deficits[j]))
 				}
 			}
 		}
 	}
-	sums := make([][]int32, len(e.tally.full))
-	for i := range e.tally.full {
-		for j := range e.tally.full[i].sums {
-			sums[i] = append(sums[i], asked.addSum(&e.tally.full[i].sums[j]))
-		}
-	}
-	ends := map[int32]moment{}
-	if len(asked.needs) > 0 {
+	if len(asked.Needs) > 0 {
 		rows, err := postgres.QueryOnce(ctx, e.in, func(ctx context.Context, to db.DBTX) ([]db.ExplainEndsRow, error) {
-			return e.queries.ExplainEnds(ctx, to, db.ExplainEndsParams{Keys: asked.keys, Providers: asked.providers, Classes: asked.classes, Needs: asked.needs})
+			return e.queries.ExplainEnds(ctx, to, asked.ExplainEndsParams)
 		})
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for _, row := range rows {
-			ends[row.Key] = momentOf(row.Until)
+			asked.ends[row.Position] = momentOf(row.Until)
 		}
 	}
-	endOf := func(key int32) moment {
-		if end, known := ends[key]; known {
+	next := func(sumDeficit) moment {
+		end, known := asked.ends[places[0]]
+		if places = places[1:]; known {
 			return end
 		}
 		return never
 	}
-	for i := range e.tally.full {
-		tree := &e.tally.full[i]
-		tree.from = tree.firstTime(func(of deficit) moment { return endOf(asked.known[of]) })
-		for _, key := range sums[i] {
-			tree.from = max(tree.from, endOf(key))
+	for i := range trees {
+		for _, lack := range trees[i].unbounded(all) {
+			trees[i].from = max(trees[i].from, lack.covered(next))
+			trees[i].bounded++
 		}
 	}
-	trees := slices.DeleteFunc(e.tally.full, func(t fullTree) bool { return t.from == never })
-	slices.SortFunc(trees, func(a, b fullTree) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.root, b.root)) })
-	return slices.CompactFunc(trees, func(a, b fullTree) bool { return a.root == b.root }), nil
+	return nil
 }
 
-// firstTime returns the first time at which each part has as many providers with enough free capacity as it needs.
-func (t *fullTree) firstTime(end func(deficit) moment) moment {
-	from := atOnce
-	for _, part := range t.parts {
-		times := make([]moment, len(part.providers))
-		for i, deficits := range part.providers {
-			times[i] = atOnce
-			for _, deficit := range deficits {
-				times[i] = max(times[i], end(deficit))
-			}
-		}
-		if len(times) < part.needed {
-			return never
-		}
-		slices.Sort(times)
-		from = max(from, times[part.needed-1])
+// unbounded returns the first of what is not bounded, or all of it.
+func (t *fullTree) unbounded(all bool) []lack {
+	if rest := t.lacks[t.bounded:]; all || len(rest) == 0 {
+		return rest
 	}
-	return from
+	return t.lacks[t.bounded : t.bounded+1]
 }
 
-func momentOf(at time.Time) moment { return moment(at.UnixMicro()) }
+// covered returns the first time at which as many ways are covered as are needed. It calls end once for each deficit, in their order.
+func (l lack) covered(end func(sumDeficit) moment) moment {
+	times := make([]moment, len(l.ways))
+	for i, deficits := range l.ways {
+		times[i] = atOnce
+		for _, deficit := range deficits {
+			times[i] = max(times[i], end(deficit))
+		}
+	}
+	if len(times) < l.needed {
+		return never
+	}
+	slices.Sort(times)
+	return times[l.needed-1]
+}
 
-func (m moment) time() time.Time { return time.UnixMicro(int64(m)).UTC() }
+// compareFull orders trees by the time from which they can have a candidate.
+func compareFull(a, b fullTree) int {
+	return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.root, b.root))
+}
+
+// neverFits reports whether a tree is known to have no candidate even when it is empty.
+func (t *tally) neverFits(of fullTree) bool {
+	return slices.ContainsFunc(t.nearest, func(r treeResult) bool {
+		return r.root.id == of.root && r.freedBy.IsKnown && r.freedBy.FreedSet == nil
+	})
+}

@@ -16,11 +16,13 @@ import (
 )
 
 const (
+	// boundedTrees is how many trees one statement bounds.
+	boundedTrees = 250
 	// firstFitsTrees and maxFitsTrees are how many trees are tried together: the first time, and at most.
 	firstFitsTrees, maxFitsTrees = 8, 64
 	// maxEnds is how many allocations of these trees are read, those that end first.
 	maxEnds = 20_000
-	// minFitsTries is how many searches are made before their time counts: those for one of 100,000 times in one tree.
+	// minFitsTries is how many statements are made before their time counts: more than it takes for one of 20,000 times in one tree.
 	minFitsTries = 24
 	// maxFitsCandidates is how many candidates are compared for the consumers that they wait for.
 	maxFitsCandidates = 16
@@ -31,9 +33,10 @@ const (
 // fitsSearch finds the first time at which the query fits.
 type fitsSearch struct {
 	*explanationBuilder
-	// tries is how many searches were made. After minFitsTries of them the search ends at slow, and in any case at end.
-	tries     int
-	slow, end time.Time
+	// tries is how many statements were made, after the first bounds of all trees. After minFitsTries of them the search ends at
+	// slow, and in any case at end. At late it bounds no further trees.
+	tries           int
+	late, slow, end time.Time
 	// isOver is true if the time was over before all trees and times were compared.
 	isOver bool
 	// isInexact is true if there can be an earlier time.
@@ -49,24 +52,16 @@ type fitsTree struct {
 	ended []db.ExplainEndingAllocationsRow
 }
 
-// addFitsAt finds the first time at which the query has a candidate, if each consumer is gone at its until. Before begun, it
-// takes at most as long as the explanation has taken, unless a few searches are enough.
+// addFitsAt finds the first time at which the query has a candidate, if each consumer is gone at its until. It takes at most as
+// long as the explanation has taken since it began, unless a few searches are enough, and half of the time that is left.
 func (e *explanationBuilder) addFitsAt(ctx context.Context, begun time.Time) error {
 	now := time.Now()
-	f := &fitsSearch{explanationBuilder: e, slow: now.Add(now.Sub(begun)), end: now.Add(time.Until(e.end) / freedTime), best: fitsTree{at: never}}
-	trees, err := e.boundFull(ctx)
-	if err != nil {
+	f := &fitsSearch{explanationBuilder: e, slow: now.Add(now.Sub(begun)), end: now.Add(e.end.Sub(now) / freedTime), best: fitsTree{at: never}}
+	f.late = now.Add(min(f.slow.Sub(now), f.end.Sub(now)) * 3 / 4)
+	if err := f.find(ctx, slices.DeleteFunc(e.tally.full, e.tally.neverFits)); err != nil {
 		return err
 	}
-	trees = slices.DeleteFunc(trees, e.tally.neverFits)
-	for size := firstFitsTrees; len(trees) > 0 && trees[0].from < f.best.at && !f.isOver; size = min(2*size, maxFitsTrees) {
-		size = min(size, len(trees))
-		if err := f.try(ctx, trees[:size]); err != nil {
-			return err
-		}
-		trees = trees[size:]
-	}
-	isExact := !f.isOver && !f.isInexact && !e.tally.isFullCut && e.explanation.Sample.Exact && len(e.givenUp) == 0
+	isExact := !f.isInexact && !e.tally.isFullCut && e.explanation.Sample.Exact && len(e.givenUp) == 0
 	switch {
 	case f.best.at != never:
 		fit, err := f.shown(ctx)
@@ -81,11 +76,51 @@ func (e *explanationBuilder) addFitsAt(ctx context.Context, begun time.Time) err
 	return nil
 }
 
-// neverFits reports whether a tree is known to have no candidate even when it is empty.
-func (t *tally) neverFits(of fullTree) bool {
-	return slices.ContainsFunc(t.nearest, func(r treeResult) bool {
-		return r.root.id == of.root && r.freedBy.IsKnown && r.freedBy.FreedSet == nil
-	})
+// find finds the best time of some trees. It tries them in the order of the first times at which they lack nothing, of which it
+// finds a part for all trees, and all of it for those that come first.
+func (f *fitsSearch) find(ctx context.Context, trees []fullTree) error {
+	for page := range slices.Chunk(trees, min(boundedTrees, f.search.PageSize())) {
+		if &page[0] != &trees[0] && time.Now().After(f.late) {
+			f.isInexact, trees = true, slices.DeleteFunc(trees, func(t fullTree) bool { return t.bounded < min(1, len(t.lacks)) })
+			break
+		}
+		if err := f.bound(ctx, page, false); err != nil {
+			return err
+		}
+	}
+	for size := min(firstFitsTrees, f.search.PageSize()); ; {
+		trees = slices.DeleteFunc(trees, func(t fullTree) bool { return t.from >= f.best.at })
+		if slices.SortFunc(trees, compareFull); len(trees) == 0 {
+			return nil
+		}
+		bounded := slices.IndexFunc(trees, func(t fullTree) bool { return t.bounded < len(t.lacks) })
+		if bounded < 0 {
+			bounded = len(trees)
+		}
+		if bounded == 0 {
+			if f.isSpent() {
+				return nil
+			}
+			if err := f.bound(ctx, trees[:min(maxFitsTrees, len(trees), f.search.PageSize())], true); err != nil {
+				return err
+			}
+			continue
+		}
+		bounded = min(bounded, size)
+		if err := f.try(ctx, trees[:bounded]); err != nil || f.isOver {
+			return err
+		}
+		trees, size = trees[bounded:], min(2*size, maxFitsTrees, f.search.PageSize())
+	}
+}
+
+// isSpent counts a statement, and reports whether there is no time for it.
+func (f *fitsSearch) isSpent() bool {
+	now := time.Now()
+	if f.tries++; now.After(f.end) || f.tries > minFitsTries && now.After(f.slow) {
+		f.isOver, f.isInexact = true, true
+	}
+	return f.isOver
 }
 
 // try finds the first time before the best one at which one of some trees has a candidate. The trees are in the order of their
@@ -99,18 +134,15 @@ func (f *fitsSearch) try(ctx context.Context, trees []fullTree) error {
 	if err != nil {
 		return err
 	}
-	ended, err := f.readEnds(ctx, slices.Collect(maps.Keys(p.nodes)))
+	ended, isCut, err := f.readEnds(ctx, slices.Collect(maps.Keys(p.nodes)))
 	if err != nil {
 		return err
 	}
 	times := f.timesOf(ended, trees[0].from)
-	if len(times) == 0 {
-		return nil
-	}
 	// The query fits from a time on: it has no candidate at times[first-1], and one of the roots has one at times[last].
 	first, last := 0, len(times)
 	for _, at := range []int{0, len(times) - 1} {
-		if first <= at && last > at {
+		if first <= at && at < last {
 			found, err := f.fits(ctx, trees, roots, ended, times[at])
 			if err != nil || f.isOver {
 				return err
@@ -136,20 +168,21 @@ func (f *fitsSearch) try(ctx context.Context, trees []fullTree) error {
 		last, roots = middle, found
 		f.best = fitsTree{times[middle], found[0], p, ended}
 	}
+	f.isInexact = f.isInexact || isCut && last == len(times)
 	return nil
 }
 
 // readEnds reads what the consumers with an end hold on some providers of the classes of the query, those first that end first.
-func (f *fitsSearch) readEnds(ctx context.Context, providers []int64) ([]db.ExplainEndingAllocationsRow, error) {
-	rows, err := postgres.QueryOnce(ctx, f.in, func(ctx context.Context, to db.DBTX) ([]db.ExplainEndingAllocationsRow, error) {
+// isCut is true if it has not read those that end last.
+func (f *fitsSearch) readEnds(ctx context.Context, providers []int64) (ended []db.ExplainEndingAllocationsRow, isCut bool, err error) {
+	ended, err = postgres.QueryOnce(ctx, f.in, func(ctx context.Context, to db.DBTX) ([]db.ExplainEndingAllocationsRow, error) {
 		return f.queries.ExplainEndingAllocations(ctx, to, providers, append([]int32{}, f.r.classIDs...), maxEnds)
 	})
-	if err != nil || len(rows) < maxEnds {
-		return rows, err
+	if err != nil || len(ended) < maxEnds {
+		return ended, false, err
 	}
-	f.isInexact = true // some are missing: perhaps some of those that end at the last time
-	last := rows[len(rows)-1].Until
-	return slices.DeleteFunc(rows, func(r db.ExplainEndingAllocationsRow) bool { return r.Until.Equal(last) }), nil
+	last := ended[len(ended)-1].Until // perhaps some of those that end then are missing
+	return slices.DeleteFunc(ended, func(r db.ExplainEndingAllocationsRow) bool { return r.Until.Equal(last) }), true, nil
 }
 
 // timesOf returns the times from a first one on at which consumers end, before the best one, each once.
@@ -167,9 +200,7 @@ func (f *fitsSearch) timesOf(ended []db.ExplainEndingAllocationsRow, first momen
 func (f *fitsSearch) fits(
 	ctx context.Context, trees []fullTree, roots []int64, ended []db.ExplainEndingAllocationsRow, at moment,
 ) ([]int64, error) {
-	now := time.Now()
-	if f.tries++; now.After(f.end) || f.tries > minFitsTries && now.After(f.slow) {
-		f.isOver = true
+	if f.isSpent() {
 		return nil, nil
 	}
 	tried := []int64{}

@@ -154,6 +154,8 @@ type partResult struct {
 	distance float64
 	// rooms are what providers could give of an amount that is the only thing they miss, if the part is not met.
 	rooms []room
+	// ways are what the providers lack that lack nothing but free capacity, if the tally keeps that.
+	ways [][]sumDeficit
 }
 
 // room is what a provider, or of a split amount all providers together, could give of an amount.

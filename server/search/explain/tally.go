@@ -184,9 +184,13 @@ func (t *tally) addTree(root *node, usable []*node, shared map[int64]bool, into 
 func (t *tally) addPart(i int, root *node, usable []*node, shared map[int64]bool, into *counts, passes bool) partResult {
 	of, to := &t.r.parts[i], &into.parts[i]
 	complete := int64(0)
+	var full partResult
 	result := t.r.judgePart(root, usable, of, func(v *verdict) {
 		if !passes {
 			return
+		}
+		if t.keepsFull {
+			full.addWay(t.r, v, of)
 		}
 		if v.passed == len(of.steps) {
 			complete++
@@ -199,6 +203,7 @@ func (t *tally) addPart(i int, root *node, usable []*node, shared map[int64]bool
 			to.providers[step]++
 		}
 	})
+	result.ways = full.ways
 	t.most[i] = max(t.most[i], complete)
 	if passes {
 		for step := range result.passed {
