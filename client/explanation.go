@@ -12,7 +12,8 @@ import (
 //
 // Kind is "candidates", "claim" or "names"; the last one is in the error of a query with an unknown name. Reason is
 // "fits" if there are candidates. FreedBy of a tree is null if the query does not fit even when the tree is empty, and
-// missing below berth 1.6, for callers who may not see allocations, and if the service did not find out in time.
+// missing below berth 1.6, for callers who may not see allocations, and if the service did not find out in time. FitsAt is
+// missing then, too; it is null if the query does not fit even when all consumers with an end are gone.
 type Explanation struct {
 	api.Explanation
 	received json.RawMessage
