@@ -194,41 +194,66 @@ func (b *bundle) wrongClock(ends leases, query string, shown *explain.FitsAt) (s
 	return "", nil
 }
 
+// fullCloud is a cloud whose consumers end, and queries for it. Equal devices need several consumers to end, in many combinations.
+type fullCloud struct {
+	world
+	holds     holdings
+	ends      leases
+	questions []question
+}
+
+var fullClouds = rapid.Custom(func(t *rapid.T) fullCloud {
+	drawn := fullCloud{}
+	of, asked := worlds, deviceQuestions
+	if rapid.Bool().Draw(t, "devices") {
+		of = deviceWorlds
+	}
+	drawn.world = of.Draw(t, "deployment")
+	if of == worlds {
+		asked = questions(drawn.world, []int{bruteforce.Berth})
+	}
+	drawn.holds = drawHoldings(t, drawn.Deployment)
+	drawn.ends = drawLeases(t, drawn.holds)
+	drawn.questions = rapid.SliceOfN(asked, questionsPerFull, questionsPerFull).Draw(t, "questions")
+	return drawn
+})
+
+// wrongFitsAt returns what is wrong with fits_at of the explanation of a query, if it has one.
+func (b *bundle) wrongFitsAt(in *fullCloud, q question, tally *freedTally) (string, error) {
+	query := q.unlimited()
+	if err := b.reset(in.Deployment, in.holds, in.ends); err != nil {
+		return "", err
+	}
+	response := b.request(q.setting, http.MethodGet, "/allocation_candidates?"+strings.ReplaceAll(query, " ", "+")+"&explain=empty", freedVersion, "")
+	var body struct {
+		Explanation *explain.Explanation `json:"explanation"`
+	}
+	if err := json.Unmarshal(response.Body.Bytes(), &body); err != nil || body.Explanation == nil {
+		return "", nil
+	}
+	shown := &body.Explanation.FitsAt
+	wrong, err := "it is missing", error(nil)
+	if shown.IsKnown {
+		wrong = wrongFit(in.Deployment, in.holds, in.ends, query, shown, tally)
+	}
+	if wrong == "" {
+		wrong, err = b.wrongClock(in.ends, query, shown)
+	}
+	if wrong != "" {
+		wrong += "\n" + response.Body.String()
+	}
+	return wrong, err
+}
+
 // TestCandidates_RandomLeases_FitAtTheTimeOfTheExplanation lets the clock reach the time that an explanation names, and asks again.
 func TestCandidates_RandomLeases_FitAtTheTimeOfTheExplanation(t *testing.T) {
 	t.Parallel()
 	server, tally := setup(t), &freedTally{seen: map[string]int{}}
 	rapid.Check(t, func(t *rapid.T) {
-		w := worlds.Draw(t, "deployment")
-		of := drawHoldings(t, w.Deployment)
-		ends := drawLeases(t, of)
-		for range questionsPerFull {
-			q := questions(w, []int{bruteforce.Berth}).Draw(t, "question")
-			query := q.unlimited()
-			if err := server.reset(w.Deployment, of, ends); err != nil {
-				t.Fatalf("%#v\n%v", w, err)
-			}
-			response := server.request(q.setting, http.MethodGet, "/allocation_candidates?"+strings.ReplaceAll(query, " ", "+")+"&explain=empty", freedVersion, "")
-			var body struct {
-				Explanation *explain.Explanation `json:"explanation"`
-			}
-			if err := json.Unmarshal(response.Body.Bytes(), &body); err != nil || body.Explanation == nil {
-				continue
-			}
-			shown, wrong := &body.Explanation.FitsAt, ""
-			if shown.IsKnown {
-				wrong = wrongFit(w.Deployment, of, ends, query, shown, tally)
-			} else {
-				wrong = "it is missing"
-			}
-			if wrong == "" {
-				var err error
-				if wrong, err = server.wrongClock(ends, query, shown); err != nil {
-					t.Fatalf("%#v\n%v", w, err)
-				}
-			}
-			if wrong != "" {
-				t.Fatalf("%s\n%v\n%v\n%s\n%s\n%s", w, of, ends, query, wrong, response.Body)
+		drawn := fullClouds.Draw(t, "cloud")
+		for _, q := range drawn.questions {
+			if wrong, err := server.wrongFitsAt(&drawn, q, tally); wrong != "" || err != nil {
+				t.Fatalf("%s\n%v\n%v\n%s\n%s %v", drawn.world, drawn.holds, drawn.ends, q.unlimited(), wrong, err)
 			}
 		}
 	})
