@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -253,6 +254,9 @@ func TestConsole_FunnelOfQueryThatFits_NoNearestTrees(t *testing.T) {
 	}
 }
 
+// newYear is when the consumer of a test ends.
+var newYear = time.Date(2035, 1, 1, 0, 0, 0, 0, time.UTC)
+
 // TestConsole_FunnelOfFullHost_NamesConsumersThatMustGo asks for both devices of a host, of which a consumer holds one.
 func TestConsole_FunnelOfFullHost_NamesConsumersThatMustGo(t *testing.T) {
 	t.Parallel()
@@ -266,6 +270,15 @@ func TestConsole_FunnelOfFullHost_NamesConsumersThatMustGo(t *testing.T) {
 	}
 	_, body := s.get(t, "/console/candidates/funnel?resources=VGPU:2&in_tree="+ids["host-00"].String(), nil)
 	wantTexts(t, body, "Consumers that must go", "Without all of", "1 VGPU of host-00_gpu", consumer.String()[:8])
+	if strings.Contains(body, "At the earliest") {
+		t.Errorf("it never fits, because the consumer does not end: %s", textOf(body))
+	}
+	held.NewLease, held.Generation = &client.LeaseTerms{Until: newYear}, new(int64(1))
+	if err := s.api.AllocationReplace(t.Context(), consumer, held, nil); err != nil {
+		t.Fatal(err)
+	}
+	_, body = s.get(t, "/console/candidates/funnel?resources=VGPU:2&in_tree="+ids["host-00"].String(), nil)
+	wantTexts(t, body, "At the earliest on 2035-01-01 at 00:00 UTC, when "+consumer.String()+" (1 VGPU on host-00_gpu) ends.")
 	_, body = s.get(t, "/console/candidates/funnel?resources=VGPU:3&in_tree="+ids["host-00"].String(), nil)
 	wantTexts(t, body, "would not fit even when empty")
 	if strings.Contains(body, "must go") {

@@ -31,6 +31,9 @@ func (e *explanationText) freed(trees []api.ExplanationTree) {
 	}
 }
 
+// plainTime leaves out the words of a time in a sentence.
+var plainTime = strings.NewReplacer("on ", "", "at ", "")
+
 // fitsAt adds when the query fits because consumers end, with those that the sentence does not name.
 func (e *explanationText) fitsAt(of *client.Explanation) {
 	sentence := explaintext.FitsAt(of, e.now)
@@ -46,7 +49,7 @@ func (e *explanationText) fitsAt(of *client.Explanation) {
 	for i := range fit.Consumers {
 		ending := &fit.Consumers[i]
 		held := explaintext.Held(&api.ExplanationFreedConsumer{Allocations: ending.Allocations})
-		e.wrap("    "+ending.Consumer.String()+"  ", held+" until "+strings.TrimPrefix(explaintext.Clock(ending.Until, e.now), "at "))
+		e.wrap("    "+ending.Consumer.String()+"  ", held+" until "+plainTime.Replace(explaintext.Clock(ending.Until, e.now)))
 	}
 	if fit.More > 0 {
 		e.addf("    and %d more", fit.More)
