@@ -22,8 +22,9 @@ const (
 	firstFitsTrees, maxFitsTrees = 8, 64
 	// maxEnds is how many allocations of these trees are read, those that end first.
 	maxEnds = 20_000
-	// minFitsTries is how many statements are made before their time counts: more than it takes for one of 20,000 times in one tree.
-	minFitsTries = 24
+	// minFitsTries is how many trees are tried before the time counts, each once for each statement: what it takes for one of 1,000
+	// times in the first trees.
+	minFitsTries = 100
 	// maxFitsCandidates is how many candidates are compared for the consumers that they wait for.
 	maxFitsCandidates = 16
 	// maxFitsConsumers is how many consumers an explanation shows.
@@ -33,7 +34,7 @@ const (
 // fitsSearch finds the first time at which the query fits.
 type fitsSearch struct {
 	*explanationBuilder
-	// tries is how many statements were made, after the first bounds of all trees. After minFitsTries of them the search ends at
+	// tries is how many trees the statements had, after the first bounds of all trees. After minFitsTries of them the search ends at
 	// slow, and in any case at end. At late it bounds no further trees.
 	tries           int
 	late, slow, end time.Time
@@ -52,11 +53,12 @@ type fitsTree struct {
 	ended []db.ExplainEndingAllocationsRow
 }
 
-// addFitsAt finds the first time at which the query has a candidate, if each consumer is gone at its until. It takes at most as
-// long as the explanation has taken since it began, unless a few searches are enough, and half of the time that is left.
+// addFitsAt finds the first time at which the query has a candidate, if each consumer is gone at its until. It takes at most
+// three quarters of the time that the explanation has taken since it began, and the last statement, unless a few are enough; and half of the time
+// that is left.
 func (e *explanationBuilder) addFitsAt(ctx context.Context, begun time.Time) error {
 	now := time.Now()
-	f := &fitsSearch{explanationBuilder: e, slow: now.Add(now.Sub(begun)), end: now.Add(e.end.Sub(now) / freedTime), best: fitsTree{at: never}}
+	f := &fitsSearch{explanationBuilder: e, slow: now.Add(now.Sub(begun) * 3 / 4), end: now.Add(e.end.Sub(now) / freedTime), best: fitsTree{at: never}}
 	f.late = now.Add(min(f.slow.Sub(now), f.end.Sub(now)) * 3 / 4)
 	if err := f.find(ctx, slices.DeleteFunc(e.tally.full, e.tally.neverFits)); err != nil {
 		return err
@@ -98,10 +100,11 @@ func (f *fitsSearch) find(ctx context.Context, trees []fullTree) error {
 			bounded = len(trees)
 		}
 		if bounded == 0 {
-			if f.isSpent() {
+			page := trees[:min(maxFitsTrees, len(trees), f.search.PageSize())]
+			if f.isSpent(0) {
 				return nil
 			}
-			if err := f.bound(ctx, trees[:min(maxFitsTrees, len(trees), f.search.PageSize())], true); err != nil {
+			if err := f.bound(ctx, page, true); err != nil {
 				return err
 			}
 			continue
@@ -114,10 +117,10 @@ func (f *fitsSearch) find(ctx context.Context, trees []fullTree) error {
 	}
 }
 
-// isSpent counts a statement, and reports whether there is no time for it.
-func (f *fitsSearch) isSpent() bool {
+// isSpent counts the trees of a statement, and reports whether there is no time for it.
+func (f *fitsSearch) isSpent(trees int) bool {
 	now := time.Now()
-	if f.tries++; now.After(f.end) || f.tries > minFitsTries && now.After(f.slow) {
+	if f.tries += trees; now.After(f.end) || f.tries > minFitsTries && now.After(f.slow) {
 		f.isOver, f.isInexact = true, true
 	}
 	return f.isOver
@@ -200,14 +203,14 @@ func (f *fitsSearch) timesOf(ended []db.ExplainEndingAllocationsRow, first momen
 func (f *fitsSearch) fits(
 	ctx context.Context, trees []fullTree, roots []int64, ended []db.ExplainEndingAllocationsRow, at moment,
 ) ([]int64, error) {
-	if f.isSpent() {
-		return nil, nil
-	}
 	tried := []int64{}
 	for i := range trees {
 		if trees[i].from <= at && slices.Contains(roots, trees[i].root) {
 			tried = append(tried, trees[i].root)
 		}
+	}
+	if f.isSpent(len(tried)) {
+		return nil, nil
 	}
 	found, isAll, err := f.search.TreesWithFreed(ctx, f.in, ofOneTree(&f.Query), slices.Clone(tried), freedBy(ended, at), f.end)
 	f.isInexact = f.isInexact || !isAll
