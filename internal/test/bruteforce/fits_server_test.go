@@ -95,14 +95,13 @@ func (b *bundle) reach(at time.Time) error {
 // fitsAt reports whether a query has candidates after the consumers that end by a time have gone.
 func fitsAt(d *bruteforce.Deployment, of holdings, ends leases, at time.Time, query string) bool {
 	made := &bruteforce.Deployment{Aggregates: d.Aggregates}
+	gone := ends.until(at)
 	for _, provider := range d.Providers {
 		one := *provider
 		one.Used = maps.Clone(provider.Used)
-		for consumer, lease := range ends {
-			if !lease.until.IsZero() && !lease.until.After(at) {
-				for class, amount := range of[consumer][one.Name] {
-					one.Used[class] -= amount
-				}
+		for _, consumer := range gone {
+			for class, amount := range of[consumer][one.Name] {
+				one.Used[class] -= amount
 			}
 		}
 		made.Providers = append(made.Providers, &one)
@@ -160,15 +159,36 @@ func wrongWaiting(d *bruteforce.Deployment, of holdings, ends leases, query stri
 			}
 		}
 	}
+	root := shown.Tree.UUID.String()
 	switch {
 	case !shown.Exact:
 		return "it is not exact"
 	case !isLast:
 		return "it waits for no consumer that ends then"
-	case !fitsWithout(d, of, gone, query, shown.Tree.UUID.String()):
+	case !fitsWithout(d, of, gone, query, root):
 		return fmt.Sprintf("it does not fit in %s without %s", shown.Tree.Name, gone)
+	case strings.Contains(query, "can_split") || candidatesWithout(d, of, ends.until(shown.At), query, root) > maxComparedCandidates:
+		return "" // another candidate may need fewer consumers to go
+	}
+	for i := range gone {
+		if fewer := slices.Delete(slices.Clone(gone), i, i+1); fitsWithout(d, of, fewer, query, root) {
+			return fmt.Sprintf("it fits in %s without %s already, not only without %s", shown.Tree.Name, fewer, gone)
+		}
 	}
 	return ""
+}
+
+// maxComparedCandidates is how many candidates the server compares for the consumers that they wait for.
+const maxComparedCandidates = 16
+
+// until returns the consumers that end until a time.
+func (l leases) until(at time.Time) (all []string) {
+	for consumer, one := range l {
+		if !one.until.IsZero() && !one.until.After(at) {
+			all = append(all, consumer)
+		}
+	}
+	return all
 }
 
 // wrongClock returns what is wrong with fits_at by the server itself, when the clock reaches the last time before it, and then
@@ -202,6 +222,15 @@ type fullCloud struct {
 	questions []question
 }
 
+// splitQuestions draws queries for an amount that several devices can share, beside a group for one of them.
+var splitQuestions = rapid.Custom(func(t *rapid.T) question {
+	query := fmt.Sprintf("resources=VGPU:%d&can_split=VGPU", rapid.IntRange(4, 24).Draw(t, "split"))
+	if rapid.Bool().Draw(t, "with a group") {
+		query += fmt.Sprintf("&resources_A=VGPU:%d", rapid.IntRange(1, 6).Draw(t, "amount"))
+	}
+	return question{query: query, minor: bruteforce.Berth, setting: rapid.IntRange(0, len(settings)-1).Draw(t, "setting")}
+})
+
 var fullClouds = rapid.Custom(func(t *rapid.T) fullCloud {
 	drawn := fullCloud{}
 	of, asked := worlds, deviceQuestions
@@ -214,6 +243,15 @@ var fullClouds = rapid.Custom(func(t *rapid.T) fullCloud {
 	}
 	drawn.holds = drawHoldings(t, drawn.Deployment)
 	drawn.ends = drawLeases(t, drawn.holds)
+	if of == deviceWorlds {
+		asked = rapid.OneOf(asked, splitQuestions)
+		for _, provider := range drawn.Providers { // some are used over capacity
+			if inventory, isDevice := provider.Inventories["VGPU"]; isDevice && rapid.IntRange(0, 3).Draw(t, "shrinks") == 0 {
+				inventory.Total -= rapid.Int64Range(1, 4).Draw(t, "less")
+				provider.Inventories["VGPU"] = inventory
+			}
+		}
+	}
 	drawn.questions = rapid.SliceOfN(asked, questionsPerFull, questionsPerFull).Draw(t, "questions")
 	return drawn
 })

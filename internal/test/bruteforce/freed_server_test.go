@@ -82,6 +82,11 @@ func (b *bundle) hold(d *bruteforce.Deployment, of holdings) error {
 
 // fitsWithout reports whether a query has candidates in a tree after some consumers have gone.
 func fitsWithout(d *bruteforce.Deployment, of holdings, gone []string, query string, root string) bool {
+	return candidatesWithout(d, of, gone, query, root) > 0
+}
+
+// candidatesWithout returns how many candidates a query has in a tree after some consumers have gone.
+func candidatesWithout(d *bruteforce.Deployment, of holdings, gone []string, query string, root string) int {
 	made := &bruteforce.Deployment{Aggregates: d.Aggregates}
 	var others []string
 	for _, provider := range d.Providers {
@@ -100,7 +105,7 @@ func fitsWithout(d *bruteforce.Deployment, of holdings, gone []string, query str
 	if len(others) > 0 {
 		query += "&not_in_tree=" + strings.Join(others, ",")
 	}
-	return len(made.Ask(query, bruteforce.Berth).Candidates) > 0
+	return len(made.Ask(query, bruteforce.Berth).Candidates)
 }
 
 // smallerSets calls a function for all sets of fewer consumers, until it returns true.
