@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// boundedTrees is how many trees one statement bounds.
+	// boundedTrees is how many trees one statement bounds, and how many are bounded before the time counts.
 	boundedTrees = 250
 	// firstFitsTrees and maxFitsTrees are how many trees are tried together: the first time, and at most.
 	firstFitsTrees, maxFitsTrees = 8, 64
@@ -81,12 +81,12 @@ func (e *explanationBuilder) addFitsAt(ctx context.Context, begun time.Time) err
 // find finds the best time of some trees. It tries them in the order of the first times at which they lack nothing, of which it
 // finds a part for all trees, and all of it for those that come first.
 func (f *fitsSearch) find(ctx context.Context, trees []fullTree) error {
-	for page := range slices.Chunk(trees, min(boundedTrees, f.search.PageSize())) {
-		if &page[0] != &trees[0] && time.Now().After(f.late) {
-			f.isInexact, trees = true, slices.DeleteFunc(trees, func(t fullTree) bool { return t.bounded < min(1, len(t.lacks)) })
+	for begin, page := 0, min(boundedTrees, f.search.PageSize()); begin < len(trees); begin += page {
+		if begin >= boundedTrees && time.Now().After(f.late) {
+			f.isInexact, trees = true, trees[:begin]
 			break
 		}
-		if err := f.bound(ctx, page, false); err != nil {
+		if err := f.bound(ctx, trees[begin:min(begin+page, len(trees))], false); err != nil {
 			return err
 		}
 	}
