@@ -22,8 +22,8 @@ type Explainer struct {
 	queries *db.Queries
 	// maxWalk is the time in which trees are judged; 0: half of that of the explanation. Tests set it.
 	maxWalk time.Duration
-	// omitsFits leaves out fits_at. Tests set it.
-	omitsFits bool
+	// maxFits is the time for fits_at; 0: a part of that of the explanation before, negative: it is left out. Tests set it.
+	maxFits time.Duration
 }
 
 // New returns an explainer that tries changed queries with a search.
@@ -105,7 +105,7 @@ func (e *explanationBuilder) explain(ctx context.Context, begun time.Time) (err 
 	e.stages = e.r.combinationStages()
 	e.tally = newTally(e.r, len(e.stages))
 	e.tally.sortsEmptied = e.FreesConsumers
-	if e.FreesConsumers && e.Found == 0 && !e.omitsFits {
+	if e.FreesConsumers && e.Found == 0 && e.maxFits >= 0 {
 		e.tally.keepsFull, e.tally.shared = true, e.r.sharedAmounts()
 	}
 	walked := e.walk(ctx)
@@ -116,7 +116,7 @@ func (e *explanationBuilder) explain(ctx context.Context, begun time.Time) (err 
 	e.explanation.Funnel, e.explanation.Parts = e.funnel(), e.parts()
 	e.addIsolatedConflicts()
 	if e.FreesConsumers && walked == nil && e.Found == 0 {
-		if walked = e.addFreedBy(ctx); walked == nil && !e.omitsFits {
+		if walked = e.addFreedBy(ctx); walked == nil && e.maxFits >= 0 {
 			walked = e.addFitsAt(ctx, begun)
 		}
 	}

@@ -84,7 +84,7 @@ func BenchmarkExplain_FitsAt(b *testing.B) {
 			took, exact := map[bool][]float64{}, 0
 			for b.Loop() {
 				for _, omits := range []bool{true, false} {
-					x.OmitFits(omits)
+					x.SetMaxFits(map[bool]time.Duration{true: -1}[omits])
 					begun := time.Now()
 					explanation, err := postgres.OnPrimary(b.Context(), pool, func(conn *postgres.Conn) (*explain.Explanation, error) {
 						in := postgres.NewSnapshot(conn)

@@ -58,7 +58,7 @@ type fitsTree struct {
 // that is left.
 func (e *explanationBuilder) addFitsAt(ctx context.Context, begun time.Time) error {
 	now := time.Now()
-	f := &fitsSearch{explanationBuilder: e, slow: now.Add(now.Sub(begun) * 3 / 4), end: now.Add(e.end.Sub(now) / freedTime), best: fitsTree{at: never}}
+	f := &fitsSearch{explanationBuilder: e, slow: now.Add(cmp.Or(e.maxFits, now.Sub(begun)*3/4)), end: now.Add(e.end.Sub(now) / freedTime), best: fitsTree{at: never}}
 	f.late = now.Add(min(f.slow.Sub(now), f.end.Sub(now)) * 3 / 4)
 	if err := f.find(ctx, slices.DeleteFunc(e.tally.full, e.tally.neverFits)); err != nil {
 		return err

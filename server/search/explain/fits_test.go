@@ -13,19 +13,21 @@ import (
 	"github.com/berthd/berth/server/search/explain"
 )
 
-// freedExplanation explains a query that has no candidates, with the consumers that must go or end.
-func freedExplanation(t *testing.T, on *dbtest.DB, query candidates.Query, limit time.Duration) *explain.Explanation {
+// fitsExplanation explains a query that has no candidates, with the consumers that must go or end. It judges trees for some time.
+func fitsExplanation(t *testing.T, on *dbtest.DB, query candidates.Query, walk time.Duration) *explain.Explanation {
 	t.Helper()
 	pool, err := postgres.Open(t.Context(), postgres.Options{URL: on.URL, MaxConns: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
+	x := explain.New(candidates.New(pool))
+	x.SetMaxWalk(walk)
+	x.SetMaxFits(enoughTime)
 	made, err := postgres.OnPrimary(t.Context(), pool, func(conn *postgres.Conn) (*explain.Explanation, error) {
 		in := postgres.NewSnapshot(conn)
 		defer func() { _ = in.Close() }()
-		asked := explain.ExplainedQuery{Query: query, FreesConsumers: true, HasPolicy: query.Isolate}
-		return explain.New(candidates.New(pool)).Explain(t.Context(), in, &asked, limit)
+		return x.Explain(t.Context(), in, &explain.ExplainedQuery{Query: query, FreesConsumers: true, HasPolicy: query.Isolate}, enoughTime)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +53,7 @@ func TestExplain_FitsAtInManyTrees_IsTheFirstOfAll(t *testing.T) {
 		) AS ends WHERE place = %d`, want.condition, want.kth)).Scan(&at); err != nil {
 			t.Fatal(err)
 		}
-		fit := freedExplanation(t, made, fullQueries()[name], enoughTime).FitsAt.Fit
+		fit := fitsExplanation(t, made, fullQueries()[name], enoughTime).FitsAt.Fit
 		if fit == nil || !fit.Exact || !fit.At.Equal(at) || len(fit.Consumers) != want.kth || fit.More != 0 {
 			t.Errorf("%s: fits_at = %+v, want %s, exact, with %d consumers", name, fit, at, want.kth)
 		}
@@ -62,33 +64,13 @@ func TestExplain_FitsAtInManyTrees_IsTheFirstOfAll(t *testing.T) {
 func TestExplain_ShortTime_FitsAtIsNotExact(t *testing.T) {
 	t.Parallel()
 	made := dbtest.NewLoaded(t, fullHosts)
-	pool, err := postgres.Open(t.Context(), postgres.Options{URL: made.URL, MaxConns: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pool.Close)
-	x := explain.New(candidates.New(pool))
-	x.SetMaxWalk(time.Nanosecond)
-	shown, err := postgres.OnPrimary(t.Context(), pool, func(conn *postgres.Conn) (*explain.Explanation, error) {
-		in := postgres.NewSnapshot(conn)
-		defer func() { _ = in.Close() }()
-		return x.Explain(t.Context(), in, &explain.ExplainedQuery{Query: fullQueries()["one card"], FreesConsumers: true}, enoughTime)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if shown.Sample.Exact || shown.FitsAt.Fit == nil || shown.FitsAt.Exact {
+	query := fullQueries()["one card"]
+	if shown := fitsExplanation(t, made, query, time.Nanosecond); shown.Sample.Exact || shown.FitsAt.Fit == nil || shown.FitsAt.Exact {
 		t.Errorf("sample = %+v, fits_at = %+v, want both not exact", shown.Sample, shown.FitsAt.Fit)
 	}
-	never := fullQueries()["one card"]
-	never.Groups[0].Resources[0].Amount = 2
-	shown, err = postgres.OnPrimary(t.Context(), pool, func(conn *postgres.Conn) (*explain.Explanation, error) {
-		in := postgres.NewSnapshot(conn)
-		defer func() { _ = in.Close() }()
-		return x.Explain(t.Context(), in, &explain.ExplainedQuery{Query: never, FreesConsumers: true}, enoughTime)
-	})
-	if err != nil || shown.FitsAt.IsKnown {
-		t.Errorf("fits_at of a query that never fits in a sample = %+v, error %v, want it missing", shown.FitsAt, err)
+	query.Groups[0].Resources[0].Amount = 2
+	if shown := fitsExplanation(t, made, query, time.Nanosecond); shown.Sample.Exact || shown.FitsAt.IsKnown {
+		t.Errorf("fits_at of a query that never fits in a sample = %+v, want it missing", shown.FitsAt)
 	}
 }
 
@@ -113,14 +95,14 @@ func TestExplain_FitsAtWithManyConsumers_ShowsThoseThatEndLast(t *testing.T) {
 	t.Parallel()
 	made := dbtest.NewLoaded(t, crowdedHost)
 	query := candidates.Query{Groups: []candidates.Group{{Resources: []store.Amount{{Class: "CUSTOM_SLOT", Amount: 30}}}}, Limit: 10}
-	fit := freedExplanation(t, made, query, enoughTime).FitsAt.Fit
+	fit := fitsExplanation(t, made, query, enoughTime).FitsAt.Fit
 	first := time.Date(2035, 1, 1, 0, 0, 0, 0, time.UTC)
 	if fit == nil || !fit.Exact || !fit.At.Equal(first.Add(30*time.Second)) || len(fit.Consumers) != 20 || fit.More != 10 ||
 		!fit.Consumers[0].Until.Equal(fit.At) || !fit.Consumers[19].Until.Equal(first.Add(11*time.Second)) {
 		t.Errorf("fits_at = %+v, want 20 of 30 consumers", fit)
 	}
 	query.Groups[0].Resources[0].Amount = 20_005
-	if shown := freedExplanation(t, made, query, enoughTime).FitsAt; shown.IsKnown {
+	if shown := fitsExplanation(t, made, query, enoughTime).FitsAt; shown.IsKnown {
 		t.Errorf("fits_at = %+v, want it missing", shown)
 	}
 }
