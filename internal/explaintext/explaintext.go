@@ -213,24 +213,32 @@ const maxNamedEnds = 3
 // if the service does not know it.
 func FitsAt(of *client.Explanation, now time.Time) string {
 	fit, err := of.FitsAt.Get()
-	if err != nil || len(fit.Consumers) == 0 {
+	if err != nil {
 		return "" // null or missing
 	}
-	var named []string
-	for i := range fit.Consumers {
-		named = append(named, endingText(&fit.Consumers[i]))
+	text := " " + Clock(fit.At, now)
+	if len(fit.Consumers) > 0 {
+		text += ", when " + endText(&fit)
 	}
-	end := "end"
+	if fit.Exact {
+		return "At the earliest" + text + "."
+	}
+	return "At the latest" + text + ". The service has not compared all trees and times."
+}
+
+// endText names the consumers that end.
+func endText(fit *api.ExplanationFit) string {
+	named := make([]string, len(fit.Consumers))
+	for i := range fit.Consumers {
+		named[i] = endingText(&fit.Consumers[i])
+	}
 	switch others := int64(len(named)) - 1 + fit.More; {
 	case others == 0:
-		end = "ends"
+		return named[0] + " ends"
 	case others >= maxNamedEnds:
 		named = []string{named[0], fmt.Sprintf("%d other consumers", others)}
 	}
-	if fit.Exact {
-		return fmt.Sprintf("At the earliest %s, when %s %s.", Clock(fit.At, now), join(named), end)
-	}
-	return fmt.Sprintf("At the latest %s, when %s %s. The service has not compared all trees and times.", Clock(fit.At, now), join(named), end)
+	return join(named) + " end"
 }
 
 // EndsWithMore reports whether a fit has more consumers than the sentence of FitsAt names.

@@ -30,7 +30,7 @@ func TestExplain_FitsAt_SaysWhenAndForWhom(t *testing.T) {
 		"many":         {[]string{ending(1, gpu), ending(2, gpu)}, "2026-11-29T14:20:00Z", `"exact": true, "more": 8`, "At the earliest at 14:20 UTC, when <1> (2 VGPU on gpu-01) and 9 other consumers end."},
 		"other zone":   {[]string{ending(1, gpu)}, "2026-11-30T00:20:00+02:00", `"exact": true`, "At the earliest at 22:20 UTC, when <1> (2 VGPU on gpu-01) ends."},
 		"not exact":    {[]string{ending(1, gpu)}, "2026-11-29T14:20:00Z", `"exact": false`, "At the latest at 14:20 UTC, when <1> (2 VGPU on gpu-01) ends. The service has not compared all trees and times."},
-		"no consumers": {nil, "2026-11-29T14:20:00Z", `"exact": true`, ""},
+		"no consumers": {nil, "2026-11-29T14:20:00Z", `"exact": true`, "At the earliest at 14:20 UTC."},
 	} {
 		var read client.Explanation
 		text := fmt.Sprintf(`{"fits_at": {"at": "%s", %s, "consumers": [%s]}}`, test.at, test.members, strings.Join(test.consumers, ","))

@@ -179,7 +179,7 @@ func wrongWaiting(d *bruteforce.Deployment, of holdings, ends leases, query stri
 }
 
 // maxComparedCandidates is how many candidates the server compares for the consumers that they wait for.
-const maxComparedCandidates = 16
+const maxComparedCandidates = 64
 
 // until returns the consumers that end until a time.
 func (l leases) until(at time.Time) (all []string) {

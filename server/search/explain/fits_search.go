@@ -26,7 +26,7 @@ const (
 	// times in the first trees.
 	minFitsTries = 100
 	// maxFitsCandidates is how many candidates are compared for the consumers that they wait for.
-	maxFitsCandidates = 16
+	maxFitsCandidates = 64
 	// maxFitsConsumers is how many consumers an explanation shows.
 	maxFitsConsumers = 20
 )
@@ -232,79 +232,83 @@ func freedBy(ended []db.ExplainEndingAllocationsRow, at moment) []candidates.Fre
 	return freed
 }
 
-// endingHolder is a consumer with an end, and what it holds of what a candidate lacks.
-type endingHolder struct {
-	holder
-	until moment
-}
-
-// shown returns the best time in the format of an explanation, with the consumers of the candidate that waits for the fewest.
+// shown returns the best time in the format of an explanation, with the fewest consumers that a candidate waits for.
 func (f *fitsSearch) shown(ctx context.Context) (*Fit, error) {
 	nodes := map[int64]*node{}
 	for _, node := range f.best.page.usable(f.best.root) {
 		nodes[node.id] = node
 	}
-	found, _, err := f.search.ListFreed(ctx, f.in, ofOneTree(&f.Query), f.best.root, f.freedIn(nodes), maxFitsCandidates, f.end)
+	freed := slices.DeleteFunc(freedBy(f.best.ended, f.best.at), func(a candidates.FreedAmount) bool { return nodes[a.ProviderID] == nil })
+	found, _, err := f.search.ListFreed(ctx, f.in, ofOneTree(&f.Query), f.best.root, freed, maxFitsCandidates, f.end)
 	if err != nil {
 		return nil, err
 	}
-	var waitsFor []endingHolder
-	for i := range found {
-		if set := f.waitsFor(deficitsOf(&found[i], nodes)); i == 0 || len(set) < len(waitsFor) {
-			waitsFor = set
-		}
-	}
+	waitsFor, ends := f.waitsFor(found, nodes)
 	fit := &Fit{At: f.best.at.time(), Tree: f.best.page.nodes[f.best.root].name, Consumers: []FitConsumer{}}
 	fit.More = max(0, len(waitsFor)-maxFitsConsumers)
-	for _, each := range waitsFor[:len(waitsFor)-fit.More] {
-		fit.Consumers = append(fit.Consumers, FitConsumer{each.consumer, each.until.time(), f.heldBy(&each.holder, nodes)})
+	for i := range waitsFor[:len(waitsFor)-fit.More] {
+		each := &waitsFor[i]
+		fit.Consumers = append(fit.Consumers, FitConsumer{each.consumer, ends[each.consumer].time(), f.heldBy(each, nodes)})
 	}
 	return fit, nil
 }
 
-// freedIn returns what is free on some providers at the best time and not now.
-func (f *fitsSearch) freedIn(nodes map[int64]*node) []candidates.FreedAmount {
-	return slices.DeleteFunc(freedBy(f.best.ended, f.best.at), func(a candidates.FreedAmount) bool { return nodes[a.ProviderID] == nil })
+// waitsFor returns the fewest consumers that end until the best time and hold what one of some candidates lacks, with what they hold
+// of this, and the ends of consumers. Those that end last come first.
+func (f *fitsSearch) waitsFor(found []candidates.ClaimCandidate, nodes map[int64]*node) (set []holder, ends map[uuid.UUID]moment) {
+	lacked := map[stockKey]bool{}
+	all := make([][]deficit, len(found))
+	for i := range found {
+		all[i] = deficitsOf(&found[i], nodes)
+		for _, deficit := range all[i] {
+			lacked[deficit.of] = true
+		}
+	}
+	holders, ends := f.endedHolders(lacked)
+	sets, chosen := newCover(holders, f.end), -1
+	for i := range all {
+		before := len(sets.best)
+		total := sets.bestTotal
+		if sets.add(all[i]); sets.best != nil && (chosen < 0 || len(sets.best) < before || sets.bestTotal != total) {
+			chosen = i
+		}
+	}
+	if chosen < 0 {
+		return nil, ends // the time is over
+	}
+	clear(lacked)
+	for _, deficit := range all[chosen] {
+		lacked[deficit.of] = true
+	}
+	for _, at := range sets.best {
+		item := sets.holders[at]
+		maps.DeleteFunc(item.held, func(key stockKey, _ int64) bool { return !lacked[key] })
+		set = append(set, item)
+	}
+	slices.SortFunc(set, func(a, b holder) int {
+		return cmp.Or(cmp.Compare(ends[b.consumer], ends[a.consumer]), cmp.Compare(b.total, a.total), bytes.Compare(a.consumer[:], b.consumer[:]))
+	})
+	return set, ends
 }
 
-// waitsFor returns consumers that end until the best time and together hold some deficits, those first that end last. None of
-// them can stay.
-func (f *fitsSearch) waitsFor(deficits []deficit) []endingHolder {
-	lacked := map[stockKey]int64{}
-	for _, deficit := range deficits {
-		lacked[deficit.of] = -deficit.need
-	}
-	byConsumer := map[uuid.UUID]*endingHolder{}
+// endedHolders returns the consumers that end until the best time, with what they hold of some inventories, and when they end.
+func (f *fitsSearch) endedHolders(of map[stockKey]bool) (holders []holder, ends map[uuid.UUID]moment) {
+	places := map[uuid.UUID]int{}
+	ends = map[uuid.UUID]moment{}
 	for i := range f.best.ended {
 		row := &f.best.ended[i]
 		key := stockKey{row.ProviderID, row.ClassID}
-		if _, isLacked := lacked[key]; !isLacked || momentOf(row.Until) > f.best.at {
+		if !of[key] || momentOf(row.Until) > f.best.at {
 			continue
 		}
-		if byConsumer[row.Consumer] == nil {
-			byConsumer[row.Consumer] = &endingHolder{holder{consumer: row.Consumer, held: map[stockKey]int64{}}, momentOf(row.Until)}
+		place, known := places[row.Consumer]
+		if !known {
+			place = len(holders)
+			places[row.Consumer], ends[row.Consumer] = place, momentOf(row.Until)
+			holders = append(holders, holder{consumer: row.Consumer, held: map[stockKey]int64{}})
 		}
-		byConsumer[row.Consumer].held[key] = row.Used
-		byConsumer[row.Consumer].total += row.Used
-		lacked[key] += row.Used // what is more than enough
+		holders[place].held[key] = row.Used
+		holders[place].total += row.Used
 	}
-	set := slices.SortedFunc(maps.Values(byConsumer), func(a, b *endingHolder) int {
-		return cmp.Or(cmp.Compare(a.until, b.until), cmp.Compare(a.total, b.total), bytes.Compare(a.consumer[:], b.consumer[:]))
-	})
-	var needed []endingHolder
-	for _, each := range set {
-		isNeeded := false
-		for key, amount := range each.held {
-			isNeeded = isNeeded || lacked[key] < amount
-		}
-		if isNeeded {
-			needed = append(needed, *each)
-			continue
-		}
-		for key, amount := range each.held {
-			lacked[key] -= amount
-		}
-	}
-	slices.Reverse(needed)
-	return needed
+	return holders, ends
 }
