@@ -19,12 +19,12 @@ const (
 	// boundedTrees is how many trees one statement bounds, and how many are bounded before the time counts.
 	boundedTrees = 250
 	// firstFitsTrees and maxFitsTrees are how many trees are tried together: the first time, and at most.
-	firstFitsTrees, maxFitsTrees = 8, 64
+	firstFitsTrees, maxFitsTrees = 8, 32
 	// maxEnds is how many allocations of these trees are read, those that end first.
 	maxEnds = 20_000
-	// minFitsTries is how many trees are tried before the time counts, each once for each statement: what it takes for one of 1,000
+	// minFitsTries is how many trees are tried before the time counts, each once for each statement: what it takes for one of 60
 	// times in the first trees.
-	minFitsTries = 100
+	minFitsTries = 64
 	// maxFitsCandidates is how many candidates are compared for the consumers that they wait for.
 	maxFitsCandidates = 64
 	// maxFitsConsumers is how many consumers an explanation shows.
