@@ -64,7 +64,7 @@ func (r *run) find(ctx context.Context) (*place, error) {
 			r.abandon()
 			return nil, r.exit(err)
 		}
-		sleep(ctx, pauseAfter(failed, left))
+		sleep(ctx, pauseAfter(failed, left, fitsIn(err)))
 	}
 }
 
