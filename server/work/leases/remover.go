@@ -91,7 +91,7 @@ func (r *Remover) Start() {
 	r.ended.Go(func() { r.run(ctx) })
 }
 
-// Close stops the passes and cancels their statement, which removes nothing then. It waits for the end, or for that of the
+// Close stops the passes. It waits for the end of the statement that removes consumers, and for their lines, or for the end of the
 // context.
 func (r *Remover) Close(ctx context.Context) {
 	r.stop.Do(func() { close(r.stopping) })
@@ -150,7 +150,8 @@ func (r *Remover) pass(ctx context.Context) error {
 	}
 	for more := true; more; {
 		next := time.Now().Add(stepInterval)
-		bounded, cancel := context.WithTimeout(ctx, stepTimeout)
+		// Close does not cancel it: it may have removed consumers, whose lines would be missing.
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), stepTimeout)
 		removed, again, err := r.Store.LeaseExpire(bounded)
 		cancel()
 		if err != nil {

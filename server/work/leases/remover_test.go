@@ -131,7 +131,7 @@ func TestLease_Removal_HasLogAuditLineAndMetrics(t *testing.T) {
 	remover.Start()
 	await(t, data, 1)
 	values := gather(t, registry)
-	for deadline := time.Now().Add(20 * time.Second); values["berth_leases"] != 1 && time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); values["berth_leases"]+values["berth_leases_expired_total"] != 2 && time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		values = gather(t, registry)
 	}
 	closeBounded(t, remover)
