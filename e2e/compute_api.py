@@ -1,9 +1,10 @@
 """Serves Debian's Compute API on a loopback port, with rows that nova's own objects write.
 
-Arguments: an empty directory for the configuration and the databases, and a port. Each line on
-standard input is a JSON object: {"make": "host", "name": …, "uuid": …}, {"make": "server", …},
-{"make": "migration", …}, or {"make": "change", …}, which changes a server. The answer to each is
-a line with "ok" or the error.
+Arguments: an empty directory for the configuration and the databases, and a port. With the address of
+a Keystone, the password of its user berth in the project service, and a region, that validates the
+tokens; otherwise any token is valid. Each line on standard input is a JSON object:
+{"make": "host", "name": …, "uuid": …}, {"make": "server", …}, {"make": "migration", …}, or
+{"make": "change", …}, which changes a server. The answer to each is a line with "ok" or the error.
 """
 
 import json
@@ -13,8 +14,9 @@ import threading
 import traceback
 from wsgiref import simple_server
 
-directory, port = sys.argv[1], int(sys.argv[2])
+directory, port, keystone = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
 del sys.argv[1:]  # nova parses them
+strategy = "keystone" if keystone else "noauth2"
 CONF = f"""
 [DEFAULT]
 transport_url = fake:/
@@ -22,7 +24,7 @@ state_path = {directory}
 log_file = {directory}/nova.log
 use_stderr = false
 [api]
-auth_strategy = noauth2
+auth_strategy = {strategy}
 max_limit = 3
 [api_database]
 connection = sqlite:///{directory}/api.db
@@ -38,14 +40,33 @@ use = call:nova.api.openstack.urlmap:urlmap_factory
 [composite:openstack_compute_api_v21]
 use = call:nova.api.auth:pipeline_factory_v21
 noauth2 = request_id faultwrap noauth2 osapi_compute_app_v21
+keystone = request_id faultwrap authtoken keystonecontext osapi_compute_app_v21
 [filter:request_id]
 paste.filter_factory = oslo_middleware:RequestId.factory
 [filter:faultwrap]
 paste.filter_factory = nova.api.openstack:FaultWrapper.factory
 [filter:noauth2]
 paste.filter_factory = nova.api.openstack.auth:NoAuthMiddleware.factory
+[filter:keystonecontext]
+paste.filter_factory = nova.api.auth:NovaKeystoneContext.factory
+[filter:authtoken]
+paste.filter_factory = keystonemiddleware.auth_token:filter_factory
 [app:osapi_compute_app_v21]
 paste.app_factory = nova.api.openstack.compute:APIRouterV21.factory
+"""
+if keystone:
+    CONF += f"""
+[keystone_authtoken]
+www_authenticate_uri = {keystone[0]}
+auth_url = {keystone[0]}
+auth_type = password
+username = berth
+password = {keystone[1]}
+project_name = service
+user_domain_id = default
+project_domain_id = default
+region_name = {keystone[2]}
+service_token_roles_required = true
 """
 for name, text in {"nova.conf": CONF, "api-paste.ini": PASTE}.items():
     with open(os.path.join(directory, name), "w") as file:

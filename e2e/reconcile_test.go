@@ -29,11 +29,11 @@ type peerAPI struct {
 }
 
 // startPeer starts the API of a script, with pages of two or three items, until the test ends. The path is that of the API.
-func startPeer(t *testing.T, script, path string) *peerAPI {
+func startPeer(t *testing.T, script, path string, more ...string) *peerAPI {
 	t.Helper()
 	port := freePort(t)
 	directory := t.TempDir()
-	command := exec.Command(python, script, directory, strconv.Itoa(port))
+	command := exec.Command(python, append([]string{script, directory, strconv.Itoa(port)}, more...)...)
 	into, err := command.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
