@@ -3,6 +3,8 @@ package run_test
 import (
 	"context"
 	"os"
+	"os/signal"
+	"syscall"
 	"testing"
 
 	"github.com/berthd/berth/cmd/berth/command"
@@ -17,6 +19,12 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asBerth) != "" {
 		os.Unsetenv(asBerth)
 		os.Exit(command.Run(context.Background(), frame.System(), os.Args[1:]))
+	}
+	// A process that ignores signals, such as one below nohup, starts others that ignore them.
+	for _, sent := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
+		if signal.Ignored(sent) {
+			signal.Notify(make(chan os.Signal, 1), sent)
+		}
 	}
 	storetest.Main(m)
 }
