@@ -25,6 +25,8 @@ const (
 	maxTaskWait = time.Minute
 	// claimFactor is how many claims are explained for each query for candidates: their explanations are short.
 	claimFactor = 10
+	// cleanTimeout bounds a cleaning.
+	cleanTimeout = time.Minute
 )
 
 // explain explains new queries, one at a time, until the context ends.
@@ -101,7 +103,7 @@ func (l *Log) clean(ctx context.Context) {
 		rows = 0
 	}
 	for {
-		bounded, cancel := context.WithTimeout(ctx, l.cleanInterval)
+		bounded, cancel := context.WithTimeout(ctx, cleanTimeout)
 		isDone, err := l.Store.ExplanationClean(bounded, l.Keep, rows)
 		cancel()
 		if err != nil && ctx.Err() == nil {
