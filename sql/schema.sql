@@ -2869,11 +2869,10 @@ DECLARE
     v_looked record;
     v_ids bigint[];
     v_held record;
-    v_freed record;
 BEGIN
     moved := 0;
     removed := '[]';
-    SELECT /* lease_expire 1/10 */ count(*)::int AS count,
+    SELECT /* lease_expire 1/9 */ count(*)::int AS count,
         array_agg(looked.consumer_id) FILTER (WHERE looked.expires_at > looked.due) AS renewed
     INTO v_looked FROM (
         SELECT lease.consumer_id, lease.due, lease.expires_at FROM leases AS lease WHERE lease.due <= v_now
@@ -2881,40 +2880,37 @@ BEGIN
     ) AS looked;
     looked_at := v_looked.count;
     IF v_looked.renewed IS NOT NULL THEN
-        v_ids := ARRAY(SELECT /* lease_expire 2/10 */ lease.consumer_id FROM leases AS lease
+        v_ids := ARRAY(SELECT /* lease_expire 2/9 */ lease.consumer_id FROM leases AS lease
             WHERE lease.consumer_id = ANY (v_looked.renewed) ORDER BY lease.consumer_id FOR NO KEY UPDATE SKIP LOCKED);
-        UPDATE /* lease_expire 3/10 */ leases SET due = expires_at WHERE consumer_id = ANY (v_ids) AND expires_at > due;
+        UPDATE /* lease_expire 3/9 */ leases SET due = expires_at WHERE consumer_id = ANY (v_ids) AND expires_at > due;
         -- It ends also if another server has moved them, because no consumer may be locked after a lease.
         moved := cardinality(v_ids);
     END IF;
     IF looked_at = 0 OR moved > 0 THEN
         RETURN;
     END IF;
-    v_ids := ARRAY(SELECT /* lease_expire 4/10 */ consumer.id FROM leases AS lease
+    v_ids := ARRAY(SELECT /* lease_expire 4/9 */ consumer.id FROM leases AS lease
         CROSS JOIN LATERAL (
             SELECT one.id FROM consumers AS one WHERE one.id = lease.consumer_id FOR UPDATE SKIP LOCKED
         ) AS consumer
         WHERE lease.due <= v_now AND lease.expires_at = lease.due
         ORDER BY lease.due LIMIT p_most);
-    PERFORM /* lease_expire 5/10 */ allocation_lock_providers(v_ids, '{}');
-    v_ids := ARRAY(SELECT /* lease_expire 6/10 */ lease.consumer_id FROM leases AS lease
+    PERFORM /* lease_expire 5/9 */ allocation_lock_providers(v_ids, '{}');
+    v_ids := ARRAY(SELECT /* lease_expire 6/9 */ lease.consumer_id FROM leases AS lease
         WHERE lease.consumer_id = ANY (v_ids) AND lease.expires_at <= clock_timestamp()
         ORDER BY lease.consumer_id FOR UPDATE);
-    WITH /* lease_expire 7/10 */ deleted AS (
+    WITH /* lease_expire 7/9 */ deleted AS (
         DELETE FROM allocations WHERE consumer_id = ANY (v_ids) RETURNING consumer_id, provider_id, class_id, used, id
     )
     SELECT array_agg(deleted.consumer_id ORDER BY deleted.id) AS consumers, array_agg(deleted.provider_id ORDER BY deleted.id) AS providers,
         array_agg(deleted.class_id ORDER BY deleted.id) AS classes, array_agg(deleted.used ORDER BY deleted.id) AS amounts
     INTO v_held FROM deleted;
-    FOR v_freed IN
-        SELECT /* lease_expire 8/10 */ held.provider_id, held.class_id, sum(held.used)::bigint AS used
+    UPDATE /* lease_expire 8/9 */ inventories AS inventory SET used = inventory.used - freed.used
+    FROM (SELECT held.provider_id, held.class_id, sum(held.used)::bigint AS used
         FROM unnest(v_held.providers, v_held.classes, v_held.amounts) AS held (provider_id, class_id, used)
-        GROUP BY held.provider_id, held.class_id
-    LOOP
-        UPDATE /* lease_expire 9/10 */ inventories SET used = used - v_freed.used
-        WHERE provider_id = v_freed.provider_id AND class_id = v_freed.class_id;
-    END LOOP;
-    WITH /* lease_expire 10/10 */ held AS MATERIALIZED (
+        GROUP BY held.provider_id, held.class_id OFFSET 0) AS freed
+    WHERE inventory.provider_id = freed.provider_id AND inventory.class_id = freed.class_id;
+    WITH /* lease_expire 9/9 */ held AS MATERIALIZED (
         SELECT one.consumer_id, jsonb_agg(jsonb_build_object(
             'provider', (SELECT provider.uuid FROM resource_providers AS provider WHERE provider.id = one.provider_id),
             'class', (SELECT class.name FROM resource_classes AS class WHERE class.id = one.class_id),

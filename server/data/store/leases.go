@@ -83,7 +83,7 @@ func (s *Store) LeaseRenew(ctx context.Context, consumers []uuid.UUID, seconds *
 }
 
 // leaseStep is the maximum number of consumers that one statement removes: it locks all their providers.
-const leaseStep = 50
+const leaseStep = 25
 
 // LeaseExpire removes up to leaseStep consumers whose leases have expired, those that expired first. It reports whether more may
 // have.
