@@ -37,7 +37,7 @@ var packageRules = []packageRule{
 		"server/data/migrate", "server/data/postgres", "server/data/store", "server/identity/auth",
 		"server/identity/keystone", "server/identity/oidc", "server/identity/policy", "server/identity/tokens",
 		"server/observe/auditlog", "server/observe/tracing", "server/search/explainlog", "server/wire/forwarded",
-		"server/wire/spool", "server/work/conductor", "server/work/idempotency", "server/work/leases",
+		"server/wire/spool", "server/work/conductor", "server/work/history", "server/work/idempotency", "server/work/leases",
 	}},
 	{path: "cmd/berth/admin", purpose: "administration commands: database, import and export, policy, tokens, documents", driver: true, imports: []string{
 		"cmd/berth/config", "cmd/berth/connect", "cmd/berth/frame", "cmd/berth/open", "cmd/berth/plan",
@@ -146,6 +146,9 @@ var packageRules = []packageRule{
 	}},
 	{path: "server/work/provision", purpose: "the state machine of nodes, as data"},
 	{path: "server/work/idempotency", purpose: "deletes expired idempotency keys in the background, and counts the others", imports: []string{
+		"server/data/store", "server/observe/loglimit",
+	}},
+	{path: "server/work/history", purpose: "puts recorded changes in order, begins and ends the record, deletes old days", imports: []string{
 		"server/data/store", "server/observe/loglimit",
 	}},
 	{path: "server/work/leases", purpose: "removes consumers whose leases have expired, and counts the others", imports: []string{

@@ -25,6 +25,7 @@ var putTogether = map[string]string{
 	"server/data/postgres/read_committed.go: statement":                                        "what generated code sends; its constants are checked there",
 	"server/data/session/parameters.go: setStatement + liftLimits":                             "constants, joined once",
 	"server/data/store/keyed_conn.go: db.IdempotencyBegin":                                     "a constant of generated code",
+	"server/data/store/history_callers.go: db.CallerSet":                                       "a constant of generated code",
 	"server/data/store/provider_list.go: sql":                                                  "what generated code sends; its constants are checked there",
 	"server/data/postgres/listen.go: \"LISTEN \" + pgx.Identifier{channel}.Sanitize()":         "a channel of a fixed list; LISTEN takes no parameters",
 	"server/data/cluster/database.go: \"CREATE DATABASE \" + pgx.Identifier{name}.Sanitize()":  "the embedded cluster's own database; utility statements take no parameters",

@@ -270,9 +270,14 @@ DECLARE
     v_consumer bigint;
     v_provider bigint;
     v_classes int[];
+    v_generation bigint;
     v_written int;
+    v_noted text := coalesce(current_setting('berth.caller', true), '');
 BEGIN
-    INSERT /* allocation_claim 1/4 */ INTO consumers AS made (uuid, generation, project_id, user_id, consumer_type_id)
+    IF v_noted <> '' THEN
+        v_noted := set_config('berth.noted', 'on', true);
+    END IF;
+    INSERT /* allocation_claim 1/5 */ INTO consumers AS made (uuid, generation, project_id, user_id, consumer_type_id)
     SELECT p_consumer, 1, found.project, found.owner, found.type
     FROM (
         SELECT (SELECT project.id FROM projects AS project WHERE project.external_id = p_project) AS project,
@@ -291,11 +296,15 @@ BEGIN
             ORDER BY requested.position)
     INTO v_consumer, v_provider, v_classes;
     IF v_consumer IS NULL THEN
+        IF v_noted <> '' THEN
+            v_noted := set_config('berth.noted', '', true);
+        END IF;
         RETURN false;
     END IF;
-    UPDATE /* allocation_claim 2/4 */ provider_generations SET generation = generation + 1, updated_at = now()
-    WHERE provider_id = v_provider;
-    WITH /* allocation_claim 3/4 */ updated AS (
+    UPDATE /* allocation_claim 2/5 */ provider_generations SET generation = generation + 1, updated_at = now()
+    WHERE provider_id = v_provider
+    RETURNING generation INTO v_generation;
+    WITH /* allocation_claim 3/5 */ updated AS (
         UPDATE inventories SET used = used + p_amounts[array_position(v_classes, class_id)]
         WHERE provider_id = v_provider AND class_id = ANY (v_classes)
           AND min_unit <= p_amounts[array_position(v_classes, class_id)]
@@ -310,8 +319,15 @@ BEGIN
     FROM updated ORDER BY array_position(v_classes, updated.class_id);
     GET DIAGNOSTICS v_written = ROW_COUNT;
     IF v_written < cardinality(p_classes) THEN
-        PERFORM /* allocation_claim 4/4 */ allocation_claim_raise_error(v_consumer, p_provider, v_provider, p_classes,
+        PERFORM /* allocation_claim 4/5 */ allocation_claim_raise_error(v_consumer, p_provider, v_provider, p_classes,
             v_classes, p_amounts);
+    END IF;
+    IF v_noted <> '' THEN
+        INSERT /* allocation_claim 5/5 */ INTO outbox (topic, consumer, after, providers, classes, amounts, generations)
+        VALUES ('claim', p_consumer, jsonb_build_object('consumer_generation', 1,
+            'project_id', p_project, 'user_id', p_user, 'consumer_type', nullif(p_type, '')),
+            ARRAY[p_provider], p_classes, p_amounts, ARRAY[v_generation]);
+        v_noted := set_config('berth.noted', '', true);
     END IF;
     RETURN true;
 END
@@ -332,7 +348,10 @@ its generation, then the inventories.
 The cost of a statement follows the rows that it writes, so there are three. The first one resolves all
 names while it inserts the consumer. The last one writes an allocation for each inventory with enough
 free capacity. It starts when the provider is locked, so it sees what the transaction that held the lock
-before has committed.';
+before has committed.
+
+With berth.caller (see history_step) it notes the whole claim in outbox itself, as its last statement, and the triggers of the
+record skip its rows: they would note each of them.';
 
 --
 -- Name: allocation_claim_providers(uuid, text, text, text, uuid[], text[], bigint[]); Type: FUNCTION; Schema: public; Owner: -
@@ -347,8 +366,12 @@ DECLARE
     v_providers bigint[];
     v_keys bigint[];
     v_written int;
+    v_noted text := coalesce(current_setting('berth.caller', true), '');
 BEGIN
-    INSERT /* allocation_claim_providers 1/4 */ INTO consumers AS made
+    IF v_noted <> '' THEN
+        v_noted := set_config('berth.noted', 'on', true);
+    END IF;
+    INSERT /* allocation_claim_providers 1/5 */ INTO consumers AS made
         (uuid, generation, project_id, user_id, consumer_type_id)
     SELECT p_consumer, 1, found.project, found.owner, found.type
     FROM (
@@ -372,14 +395,17 @@ BEGIN
             ORDER BY requested.position)
     INTO v_consumer, v_providers, v_keys;
     IF v_consumer IS NULL THEN
+        IF v_noted <> '' THEN
+            v_noted := set_config('berth.noted', '', true);
+        END IF;
         RETURN false;
     END IF;
     -- The array locks all rows in the order of their ids before the first update.
-    UPDATE /* allocation_claim_providers 2/4 */ provider_generations SET generation = generation + 1, updated_at = now()
+    UPDATE /* allocation_claim_providers 2/5 */ provider_generations SET generation = generation + 1, updated_at = now()
     WHERE provider_id = ANY (ARRAY(
         SELECT locked.provider_id FROM provider_generations AS locked WHERE locked.provider_id = ANY (v_providers)
         ORDER BY locked.provider_id FOR NO KEY UPDATE));
-    WITH /* allocation_claim_providers 3/4 */ updated AS (
+    WITH /* allocation_claim_providers 3/5 */ updated AS (
         UPDATE inventories SET used = used + p_amounts[array_position(v_keys, provider_id * 2147483648 + class_id)]
         WHERE provider_id = ANY (v_providers)
           AND min_unit <= p_amounts[array_position(v_keys, provider_id * 2147483648 + class_id)]
@@ -399,8 +425,16 @@ BEGIN
     FROM written ORDER BY written.position;
     GET DIAGNOSTICS v_written = ROW_COUNT;
     IF v_written < cardinality(p_classes) THEN
-        PERFORM /* allocation_claim_providers 4/4 */ allocation_raise_unwritten(v_consumer, p_providers, p_classes,
+        PERFORM /* allocation_claim_providers 4/5 */ allocation_raise_unwritten(v_consumer, p_providers, p_classes,
             p_amounts, '{}'::bigint[], '{}'::int[], '{}'::bigint[]);
+    END IF;
+    IF v_noted <> '' THEN
+        INSERT /* allocation_claim_providers 5/5 */ INTO outbox (topic, consumer, after, providers, classes, amounts, generations)
+        SELECT 'claim', p_consumer, jsonb_build_object('consumer_generation', 1,
+            'project_id', p_project, 'user_id', p_user, 'consumer_type', nullif(p_type, '')), p_providers, p_classes, p_amounts, ARRAY(
+            SELECT (SELECT locked.generation FROM provider_generations AS locked WHERE locked.provider_id = v_keys[item.position] / 2147483648)
+            FROM generate_subscripts(v_keys, 1) AS item (position) ORDER BY item.position);
+        v_noted := set_config('berth.noted', '', true);
     END IF;
     RETURN true;
 END
@@ -423,6 +457,9 @@ inventory, provider_id * 2^31 + class_id; an id of a provider from 2^32 on would
 last statement finds amounts in arrays instead of joining them: PostgreSQL sometimes plans a join of an
 array and a table as a scan of the table. With enable_seqscan off each statement finds its rows through
 an index, also if it is planned while the tables are small.
+
+With berth.caller (see history_step) it notes the whole claim in outbox itself, as its last statement, and the triggers of the
+record skip its rows: they would note each of them.
 Calls: allocation_raise_unwritten.';
 
 --
@@ -2208,6 +2245,1545 @@ p_projects, p_users: ids; null: unchanged. p_types: ids; null or 0: unchanged. p
 or its allocations change; its generation is incremented. Locks: nothing more. The caller has locked the consumers.';
 
 --
+-- Name: history_aggregate_uuids(integer[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.history_aggregate_uuids(p_ids integer[]) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT /* history_aggregate_uuids 1/1 */ to_jsonb(ARRAY(SELECT member.uuid FROM aggregates AS member WHERE member.id = ANY (p_ids) ORDER BY member.uuid))
+    WHERE p_ids IS NOT NULL
+$$;
+
+--
+-- Name: FUNCTION history_aggregate_uuids(p_ids integer[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.history_aggregate_uuids(p_ids integer[]) IS 'The UUIDs of aggregates as notes have them: a sorted array, empty without aggregates; null for null.';
+
+--
+-- Name: history_bytes(); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.history_bytes() RETURNS bigint
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT /* history_bytes 1/1 */ (pg_total_relation_size('outbox') + coalesce(sum(pg_total_relation_size(part.inhrelid)), 0))::bigint
+    FROM pg_inherits AS part WHERE part.inhparent = 'history'::regclass
+$$;
+
+--
+-- Name: FUNCTION history_bytes(); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.history_bytes() IS 'Returns the size of the record on disk, with its indexes and the notes that are not in order yet. Called by HistorySettingsShow.';
+
+--
+-- Name: consumers; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.consumers (
+    id bigint NOT NULL,
+    uuid uuid NOT NULL,
+    generation bigint NOT NULL,
+    project_id bigint NOT NULL,
+    user_id bigint NOT NULL,
+    consumer_type_id integer,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone,
+    leased boolean DEFAULT false NOT NULL
+)
+WITH (fillfactor='90', autovacuum_vacuum_scale_factor='0.02');
+
+--
+-- Name: TABLE consumers; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON TABLE public.consumers IS 'Consumers: instances, migrations and other holders of allocations. A row exists exactly as long as the consumer has allocations.';
+
+--
+-- Name: COLUMN consumers.id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.consumers.id IS 'Internal key.';
+
+--
+-- Name: COLUMN consumers.uuid; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.consumers.uuid IS 'Key in the API; often the UUID of an instance.';
+
+--
+-- Name: COLUMN consumers.generation; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.consumers.generation IS 'Consumer generation, from 1; a claim with a stale value yields 409.';
+
+--
+-- Name: COLUMN consumers.project_id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.consumers.project_id IS 'Project that owns the consumer.';
+
+--
+-- Name: COLUMN consumers.user_id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.consumers.user_id IS 'User that owns the consumer.';
+
+--
+-- Name: COLUMN consumers.consumer_type_id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.consumers.consumer_type_id IS 'Type of the consumer; the API reports null as "unknown".';
+
+--
+-- Name: COLUMN consumers.created_at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.consumers.created_at IS 'Time of the first claim.';
+
+--
+-- Name: COLUMN consumers.updated_at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.consumers.updated_at IS 'Time of the last claim after the first.';
+
+--
+-- Name: COLUMN consumers.leased; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.consumers.leased IS 'Tells each write of a consumer, which locks its row, whether there is a row in leases: without one, nothing reads that table.';
+
+--
+-- Name: history_consumer_object(public.consumers); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.history_consumer_object(p_consumer public.consumers) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT /* history_consumer_object 1/1 */ jsonb_build_object('consumer_generation', p_consumer.generation,
+        'project_id', (SELECT project.external_id FROM projects AS project WHERE project.id = p_consumer.project_id),
+        'user_id', (SELECT owner.external_id FROM users AS owner WHERE owner.id = p_consumer.user_id),
+        'consumer_type', (SELECT type.name FROM consumer_types AS type WHERE type.id = p_consumer.consumer_type_id))
+    WHERE p_consumer.id IS NOT NULL
+$$;
+
+--
+-- Name: FUNCTION history_consumer_object(p_consumer public.consumers); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.history_consumer_object(p_consumer public.consumers) IS 'A consumer as notes have it, without allocations and lease; null for null.';
+
+--
+-- Name: history_day(date, bigint); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.history_day(p_day date, p_first bigint) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO '$user', 'public'
+    AS $$
+DECLARE
+    v_name text := 'history_' || to_char(p_day, 'YYYYMMDD');
+BEGIN
+    IF EXISTS (SELECT /* history_day 1/2 */ FROM history_days AS known WHERE known.day = p_day) THEN
+        RETURN;
+    END IF;
+    EXECUTE format('CREATE TABLE %I (LIKE history INCLUDING ALL)', v_name);
+    EXECUTE format('ALTER TABLE history ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', v_name, p_day, p_day + 1);
+    INSERT /* history_day 2/2 */ INTO history_days (day, first) VALUES (p_day, p_first);
+END
+$$;
+
+--
+-- Name: FUNCTION history_day(p_day date, p_first bigint); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.history_day(p_day date, p_first bigint) IS 'Makes the partition of history for a day, if there is none. Called by history_step.
+
+p_first: the first index that can be on this day. With the rights of the owner of the schema, because the service cannot create
+tables. Locks: history against other changes of its schema; no reader and no writer waits.';
+
+--
+-- Name: inventories; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.inventories (
+    provider_id bigint NOT NULL,
+    class_id integer NOT NULL,
+    root_id bigint NOT NULL,
+    total public.positive_int NOT NULL,
+    reserved public.natural_int NOT NULL,
+    min_unit public.positive_int NOT NULL,
+    max_unit public.positive_int NOT NULL,
+    step_size public.positive_int NOT NULL,
+    allocation_ratio double precision NOT NULL,
+    used bigint DEFAULT 0 NOT NULL,
+    free bigint GENERATED ALWAYS AS ((GREATEST(LEAST((max_unit)::double precision, (trunc(((((total)::integer - (reserved)::integer))::double precision * allocation_ratio)) - (used)::double precision)), ('-9007199254740992'::bigint)::double precision))::bigint) STORED NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone,
+    CONSTRAINT inventories_used_check CHECK ((used >= 0))
+)
+WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_cost_delay='0');
+
+--
+-- Name: TABLE inventories; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON TABLE public.inventories IS 'Inventories: how much of a resource class a provider has. A claim succeeds if used + amount <= (total - reserved) * allocation_ratio. Every claim updates used, so autovacuum starts at 2 % dead rows and without a delay.';
+
+--
+-- Name: COLUMN inventories.provider_id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.inventories.provider_id IS 'Provider that has the inventory.';
+
+--
+-- Name: COLUMN inventories.class_id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.inventories.class_id IS 'Resource class.';
+
+--
+-- Name: COLUMN inventories.root_id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.inventories.root_id IS 'Copy of the provider''s root_id: the inventories of a tree in one index range.';
+
+--
+-- Name: COLUMN inventories.total; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.inventories.total IS 'Total amount of the resource class on this provider.';
+
+--
+-- Name: COLUMN inventories.reserved; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.inventories.reserved IS 'Amount that consumers cannot allocate.';
+
+--
+-- Name: COLUMN inventories.min_unit; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.inventories.min_unit IS 'Smallest amount of one allocation.';
+
+--
+-- Name: COLUMN inventories.max_unit; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.inventories.max_unit IS 'Largest amount of one allocation.';
+
+--
+-- Name: COLUMN inventories.step_size; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.inventories.step_size IS 'Amounts of allocations are multiples of it.';
+
+--
+-- Name: COLUMN inventories.allocation_ratio; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.inventories.allocation_ratio IS 'Overcommit factor: capacity = (total - reserved) * allocation_ratio.';
+
+--
+-- Name: COLUMN inventories.used; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.inventories.used IS 'Sum of allocations.used for this provider and class, maintained by the functions that write allocations. It may exceed the capacity, because totals can be lowered under running workloads.';
+
+--
+-- Name: COLUMN inventories.free; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.inventories.free IS 'Largest amount that one claim can still allocate, before min_unit and step_size. Valid ratios reach 3.4e38, so the product is clamped before the cast; capacity truncates toward zero, as the API reports it.';
+
+--
+-- Name: COLUMN inventories.created_at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.inventories.created_at IS 'Time of creation.';
+
+--
+-- Name: COLUMN inventories.updated_at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.inventories.updated_at IS 'Time of the last write of the inventory through the API; claims do not count.';
+
+--
+-- Name: history_inventory_object(public.inventories); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.history_inventory_object(p_inventory public.inventories) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE
+    AS $$
+    SELECT /* history_inventory_object 1/1 */ jsonb_build_object('total', p_inventory.total, 'reserved', p_inventory.reserved, 'min_unit', p_inventory.min_unit,
+        'max_unit', p_inventory.max_unit, 'step_size', p_inventory.step_size, 'allocation_ratio', p_inventory.allocation_ratio)
+    WHERE p_inventory.provider_id IS NOT NULL
+$$;
+
+--
+-- Name: FUNCTION history_inventory_object(p_inventory public.inventories); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.history_inventory_object(p_inventory public.inventories) IS 'An inventory as notes have it: the members that clients write; null for null.';
+
+--
+-- Name: node_allocations; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.node_allocations (
+    id bigint NOT NULL,
+    uuid uuid NOT NULL,
+    name text COLLATE pg_catalog."C",
+    node_id bigint,
+    state text DEFAULT 'allocating'::text NOT NULL COLLATE pg_catalog."C",
+    resource_class text NOT NULL COLLATE pg_catalog."C",
+    traits text[] DEFAULT '{}'::text[] NOT NULL,
+    candidate_nodes uuid[] DEFAULT '{}'::uuid[] NOT NULL,
+    extra jsonb DEFAULT '{}'::jsonb NOT NULL,
+    owner text COLLATE pg_catalog."C",
+    last_error text,
+    extended boolean DEFAULT false NOT NULL,
+    sticky boolean DEFAULT false NOT NULL,
+    batch_uuid uuid,
+    batch_minimum integer,
+    conductor_id integer,
+    revision bigint DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone,
+    CONSTRAINT node_allocations_node_check CHECK (((state = 'active'::text) = (node_id IS NOT NULL))),
+    CONSTRAINT node_allocations_state_check CHECK ((state = ANY (ARRAY['allocating'::text, 'active'::text, 'error'::text])))
+)
+WITH (fillfactor='80');
+
+--
+-- Name: TABLE node_allocations; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON TABLE public.node_allocations IS 'Node allocations: requests for a node by class and traits, and their results (/v1/allocations).';
+
+--
+-- Name: COLUMN node_allocations.id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.node_allocations.id IS 'Internal key.';
+
+--
+-- Name: COLUMN node_allocations.uuid; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.node_allocations.uuid IS 'Key in the API; also the instance_uuid of the node.';
+
+--
+-- Name: COLUMN node_allocations.name; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.node_allocations.name IS 'Unique name, if the node allocation has one.';
+
+--
+-- Name: COLUMN node_allocations.node_id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.node_allocations.node_id IS 'Assigned node; null unless the state is active.';
+
+--
+-- Name: COLUMN node_allocations.state; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.node_allocations.state IS 'State: allocating, active or error.';
+
+--
+-- Name: COLUMN node_allocations.resource_class; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.node_allocations.resource_class IS 'Resource class that the node must have.';
+
+--
+-- Name: COLUMN node_allocations.traits; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.node_allocations.traits IS 'Traits that the node must have.';
+
+--
+-- Name: COLUMN node_allocations.candidate_nodes; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.node_allocations.candidate_nodes IS 'Nodes to choose from; empty: all.';
+
+--
+-- Name: COLUMN node_allocations.extra; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.node_allocations.extra IS 'Metadata of the client.';
+
+--
+-- Name: COLUMN node_allocations.owner; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.node_allocations.owner IS 'Project that owns the node allocation.';
+
+--
+-- Name: COLUMN node_allocations.last_error; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.node_allocations.last_error IS 'Reason why no node was assigned.';
+
+--
+-- Name: COLUMN node_allocations.extended; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.node_allocations.extended IS 'Whether the client used Berth''s extensions: its error then contains numbers, and a request that waits for the result is notified.';
+
+--
+-- Name: COLUMN node_allocations.sticky; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.node_allocations.sticky IS 'Whether the node keeps the node allocation when it is undeployed.';
+
+--
+-- Name: COLUMN node_allocations.batch_uuid; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.node_allocations.batch_uuid IS 'Batch that the node allocation belongs to. A conductor processes a batch as one: at least batch_minimum of its node allocations get a node, or none does.';
+
+--
+-- Name: COLUMN node_allocations.batch_minimum; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.node_allocations.batch_minimum IS 'Minimum of node allocations in the batch that must get a node.';
+
+--
+-- Name: COLUMN node_allocations.conductor_id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.node_allocations.conductor_id IS 'Conductor that processes it; null once the result is known.';
+
+--
+-- Name: COLUMN node_allocations.revision; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.node_allocations.revision IS 'Incremented by every change, as that of nodes.';
+
+--
+-- Name: COLUMN node_allocations.created_at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.node_allocations.created_at IS 'Time of creation.';
+
+--
+-- Name: COLUMN node_allocations.updated_at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.node_allocations.updated_at IS 'Time of the last change; null before the first.';
+
+--
+-- Name: history_node_allocation_object(public.node_allocations); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.history_node_allocation_object(p_allocation public.node_allocations) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT /* history_node_allocation_object 1/1 */ jsonb_build_object('name', p_allocation.name, 'state', p_allocation.state,
+        'node_uuid', coalesce((SELECT to_jsonb(node.uuid) FROM nodes AS node WHERE node.id = p_allocation.node_id),
+            to_jsonb(p_allocation.node_id)),
+        'resource_class', p_allocation.resource_class, 'traits', p_allocation.traits, 'candidate_nodes', p_allocation.candidate_nodes,
+        'extra', p_allocation.extra, 'owner', p_allocation.owner, 'last_error', p_allocation.last_error)
+    WHERE p_allocation.id IS NOT NULL
+$$;
+
+--
+-- Name: FUNCTION history_node_allocation_object(p_allocation public.node_allocations); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.history_node_allocation_object(p_allocation public.node_allocations) IS 'A node allocation as notes have it; null for null. A node without a row has its id in place of its UUID.';
+
+--
+-- Name: nodes; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.nodes (
+    id bigint NOT NULL,
+    uuid uuid NOT NULL,
+    name text COLLATE pg_catalog."C",
+    driver text NOT NULL COLLATE pg_catalog."C",
+    resource_class text COLLATE pg_catalog."C",
+    provision_state text NOT NULL COLLATE pg_catalog."C",
+    target_provision_state text COLLATE pg_catalog."C",
+    provision_updated_at timestamp with time zone,
+    power_state text COLLATE pg_catalog."C",
+    target_power_state text COLLATE pg_catalog."C",
+    maintenance boolean DEFAULT false NOT NULL,
+    maintenance_reason text,
+    fault text,
+    instance_uuid uuid,
+    owner text COLLATE pg_catalog."C",
+    lessee text COLLATE pg_catalog."C",
+    protected boolean DEFAULT false NOT NULL,
+    retired boolean DEFAULT false NOT NULL,
+    conductor_group text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    last_error text,
+    conductor_id integer,
+    revision bigint DEFAULT 0 NOT NULL,
+    details jsonb DEFAULT '{}'::jsonb NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone
+)
+WITH (fillfactor='80');
+
+--
+-- Name: TABLE nodes; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON TABLE public.nodes IS 'Nodes: machines managed through the Bare Metal API.';
+
+--
+-- Name: COLUMN nodes.id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.nodes.id IS 'Internal key.';
+
+--
+-- Name: COLUMN nodes.uuid; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.nodes.uuid IS 'Key in the API.';
+
+--
+-- Name: COLUMN nodes.name; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.nodes.name IS 'Unique name, if the node has one.';
+
+--
+-- Name: COLUMN nodes.driver; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.nodes.driver IS 'Driver that manages the node.';
+
+--
+-- Name: COLUMN nodes.resource_class; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.nodes.resource_class IS 'Resource class that node allocations request.';
+
+--
+-- Name: COLUMN nodes.provision_state; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.nodes.provision_state IS 'Provision state, always by its name. Clients below 1.2 see "available" as null.';
+
+--
+-- Name: COLUMN nodes.target_provision_state; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.nodes.target_provision_state IS 'State that a running transition leads to; null without one.';
+
+--
+-- Name: COLUMN nodes.provision_updated_at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.nodes.provision_updated_at IS 'Time of the last change of provision_state.';
+
+--
+-- Name: COLUMN nodes.power_state; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.nodes.power_state IS 'Last known power state; null before it was first read.';
+
+--
+-- Name: COLUMN nodes.target_power_state; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.nodes.target_power_state IS 'Power state that a running change leads to; null without one.';
+
+--
+-- Name: COLUMN nodes.maintenance; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.nodes.maintenance IS 'Whether the node is in maintenance.';
+
+--
+-- Name: COLUMN nodes.maintenance_reason; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.nodes.maintenance_reason IS 'Reason that the operator gave for the maintenance.';
+
+--
+-- Name: COLUMN nodes.fault; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.nodes.fault IS 'Fault that put the node into maintenance.';
+
+--
+-- Name: COLUMN nodes.instance_uuid; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.nodes.instance_uuid IS 'Instance or node allocation that the node is assigned to.';
+
+--
+-- Name: COLUMN nodes.owner; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.nodes.owner IS 'Project that owns the node.';
+
+--
+-- Name: COLUMN nodes.lessee; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.nodes.lessee IS 'Project that leases the node.';
+
+--
+-- Name: COLUMN nodes.protected; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.nodes.protected IS 'Whether the node must not be undeployed or deleted.';
+
+--
+-- Name: COLUMN nodes.retired; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.nodes.retired IS 'Whether the node must not become available again.';
+
+--
+-- Name: COLUMN nodes.conductor_group; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.nodes.conductor_group IS 'Group of conductors that may manage the node.';
+
+--
+-- Name: COLUMN nodes.last_error; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.nodes.last_error IS 'Error of the last transition that failed.';
+
+--
+-- Name: COLUMN nodes.conductor_id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.nodes.conductor_id IS 'Reservation: the conductor that works on the node; null if none does.';
+
+--
+-- Name: COLUMN nodes.revision; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.nodes.revision IS 'Incremented by every change. An update sends the revision that it read and fails if it is another.';
+
+--
+-- Name: COLUMN nodes.details; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.nodes.details IS 'Members that no rule reads, by their names in the API: properties, driver_info, extra, interfaces.';
+
+--
+-- Name: COLUMN nodes.created_at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.nodes.created_at IS 'Time of creation.';
+
+--
+-- Name: COLUMN nodes.updated_at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.nodes.updated_at IS 'Time of the last change; null before the first.';
+
+--
+-- Name: history_node_object(public.nodes); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.history_node_object(p_node public.nodes) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE
+    AS $$
+    SELECT /* history_node_object 1/1 */ jsonb_build_object('name', p_node.name, 'driver', p_node.driver, 'resource_class', p_node.resource_class,
+        'provision_state', p_node.provision_state, 'target_provision_state', p_node.target_provision_state,
+        'power_state', p_node.power_state, 'target_power_state', p_node.target_power_state,
+        'maintenance', p_node.maintenance, 'maintenance_reason', p_node.maintenance_reason, 'fault', p_node.fault,
+        'instance_uuid', p_node.instance_uuid, 'owner', p_node.owner, 'lessee', p_node.lessee, 'protected', p_node.protected,
+        'retired', p_node.retired, 'conductor_group', p_node.conductor_group, 'last_error', p_node.last_error,
+        'properties', coalesce(p_node.details -> 'properties', '{}'), 'extra', coalesce(p_node.details -> 'extra', '{}'))
+    WHERE p_node.id IS NOT NULL
+$$;
+
+--
+-- Name: FUNCTION history_node_object(p_node public.nodes); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.history_node_object(p_node public.nodes) IS 'A node as notes have it: columns by the names of their members, properties and extra; null for null. Secrets are not in it.';
+
+--
+-- Name: history_note_allocation(); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.history_note_allocation() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_old allocations := CASE WHEN TG_OP <> 'INSERT' THEN OLD END;
+    v_new allocations := CASE WHEN TG_OP <> 'DELETE' THEN NEW END;
+BEGIN
+    INSERT /* history_note_allocation 1/1 */ INTO outbox (topic, provider_id, provider, consumer_id, consumer, class, before, after)
+    SELECT 'allocation', item.provider_id,
+        (SELECT provider.uuid FROM resource_providers AS provider WHERE provider.id = item.provider_id),
+        item.consumer_id, (SELECT consumer.uuid FROM consumers AS consumer WHERE consumer.id = item.consumer_id),
+        (SELECT class.name FROM resource_classes AS class WHERE class.id = item.class_id), to_jsonb(max(item.before)), to_jsonb(max(item.after))
+    FROM (
+        SELECT v_old.consumer_id, v_old.provider_id, v_old.class_id, v_old.used AS before, NULL::bigint AS after
+        UNION ALL SELECT v_new.consumer_id, v_new.provider_id, v_new.class_id, NULL, v_new.used
+    ) AS item
+    WHERE item.consumer_id IS NOT NULL
+    GROUP BY item.consumer_id, item.provider_id, item.class_id;
+    RETURN NULL;
+END
+$$;
+
+--
+-- Name: FUNCTION history_note_allocation(); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.history_note_allocation() IS 'Trigger: notes a created, changed or deleted allocation. allocation_claim notes those of its new consumer itself.
+
+An allocation that moves to another consumer or provider is one that is gone and one that is new.
+Runs at the commit. Locks: nothing more.';
+
+--
+-- Name: history_note_consumer(); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.history_note_consumer() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_old consumers := CASE WHEN TG_OP <> 'INSERT' THEN OLD END;
+    v_new consumers := CASE WHEN TG_OP <> 'DELETE' THEN NEW END;
+BEGIN
+    INSERT /* history_note_consumer 1/1 */ INTO outbox (topic, consumer_id, consumer, before, after)
+    VALUES ('consumer', coalesce(v_new.id, v_old.id), coalesce(v_new.uuid, v_old.uuid),
+        history_consumer_object(v_old), history_consumer_object(v_new));
+    RETURN NULL;
+END
+$$;
+
+--
+-- Name: FUNCTION history_note_consumer(); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.history_note_consumer() IS 'Trigger: notes a created, changed or deleted consumer, without its allocations and its lease. allocation_claim notes its new
+consumer itself.
+
+Runs at the commit. Locks: nothing more.';
+
+--
+-- Name: history_note_generation(); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.history_note_generation() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    INSERT /* history_note_generation 1/1 */ INTO outbox (topic, provider_id, provider, generation)
+    VALUES ('generation', NEW.provider_id,
+        (SELECT provider.uuid FROM resource_providers AS provider WHERE provider.id = NEW.provider_id), NEW.generation);
+    RETURN NULL;
+END
+$$;
+
+--
+-- Name: FUNCTION history_note_generation(); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.history_note_generation() IS 'Trigger: notes the new generation of a provider. It is no change of its own: history_step adds it to the changes of the same
+write.
+
+Runs at the commit. Locks: nothing more.';
+
+--
+-- Name: history_note_inventory(); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.history_note_inventory() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_old inventories := CASE WHEN TG_OP <> 'INSERT' THEN OLD END;
+    v_new inventories := CASE WHEN TG_OP <> 'DELETE' THEN NEW END;
+BEGIN
+    INSERT /* history_note_inventory 1/1 */ INTO outbox (topic, provider_id, provider, class, before, after)
+    SELECT 'inventory', inventory.provider_id,
+        (SELECT provider.uuid FROM resource_providers AS provider WHERE provider.id = inventory.provider_id),
+        (SELECT class.name FROM resource_classes AS class WHERE class.id = inventory.class_id),
+        history_inventory_object(v_old), history_inventory_object(v_new)
+    FROM (
+        SELECT coalesce(v_new.provider_id, v_old.provider_id) AS provider_id, coalesce(v_new.class_id, v_old.class_id) AS class_id
+    ) AS inventory;
+    RETURN NULL;
+END
+$$;
+
+--
+-- Name: FUNCTION history_note_inventory(); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.history_note_inventory() IS 'Trigger: notes a created, changed or deleted inventory. Claims change used alone, and do not get here.
+
+Runs at the commit. Locks: nothing more.';
+
+--
+-- Name: history_note_lease(); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.history_note_lease() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_old leases := CASE WHEN TG_OP <> 'INSERT' THEN OLD END;
+    v_new leases := CASE WHEN TG_OP <> 'DELETE' THEN NEW END;
+    v_consumer bigint := coalesce(v_new.consumer_id, v_old.consumer_id);
+BEGIN
+    INSERT /* history_note_lease 1/1 */ INTO outbox (topic, consumer_id, consumer, before, after)
+    VALUES ('lease', v_consumer, (SELECT consumer.uuid FROM consumers AS consumer WHERE consumer.id = v_consumer),
+        CASE WHEN v_old.consumer_id IS NOT NULL THEN lease_show(v_old) END,
+        CASE WHEN v_new.consumer_id IS NOT NULL THEN lease_show(v_new) END);
+    RETURN NULL;
+END
+$$;
+
+--
+-- Name: FUNCTION history_note_lease(); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.history_note_lease() IS 'Trigger: notes a lease that a consumer got, that has changed, or that it lost. A renewal that keeps its length does not get here.
+
+Runs at the commit. Locks: nothing more.';
+
+--
+-- Name: history_note_name(); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.history_note_name() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_topic text := CASE TG_TABLE_NAME WHEN 'traits' THEN 'trait_name' ELSE 'class_name' END;
+BEGIN
+    INSERT /* history_note_name 1/1 */ INTO outbox (topic, class, before, after)
+    SELECT v_topic, CASE WHEN TG_OP = 'DELETE' THEN OLD.name ELSE NEW.name END,
+        CASE TG_OP WHEN 'UPDATE' THEN jsonb_build_object('name', OLD.name) WHEN 'DELETE' THEN '{}' END,
+        CASE WHEN TG_OP <> 'DELETE' THEN '{}'::jsonb END;
+    RETURN NULL;
+END
+$$;
+
+--
+-- Name: FUNCTION history_note_name(); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.history_note_name() IS 'Trigger: notes a created, renamed or deleted resource class, and a created or deleted trait.
+
+Runs at the commit. A renamed class has its old name in before: inventories and allocations of it have the new name from then on,
+and no notes of their own. Locks: nothing more.';
+
+--
+-- Name: history_note_node(); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.history_note_node() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_old nodes := CASE WHEN TG_OP <> 'INSERT' THEN OLD END;
+    v_new nodes := CASE WHEN TG_OP <> 'DELETE' THEN NEW END;
+    v_before jsonb := history_node_object(v_old);
+    v_after jsonb := history_node_object(v_new);
+    v_hidden text[];
+BEGIN
+    IF TG_OP = 'UPDATE' THEN
+        v_hidden := ARRAY(
+            SELECT /* history_note_node 1/2 */ member.name FROM unnest('{driver_info,driver_internal_info,instance_info}'::text[]) AS member (name)
+            WHERE v_old.details -> member.name IS DISTINCT FROM v_new.details -> member.name);
+        IF cardinality(v_hidden) > 0 THEN
+            v_after := v_after || jsonb_build_object('hidden', v_hidden);
+        END IF;
+    END IF;
+    IF v_before IS DISTINCT FROM v_after THEN
+        INSERT /* history_note_node 2/2 */ INTO outbox (topic, node_id, node, before, after)
+        VALUES ('node', coalesce(v_new.id, v_old.id), coalesce(v_new.uuid, v_old.uuid), v_before, v_after);
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+--
+-- Name: FUNCTION history_note_node(); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.history_note_node() IS 'Trigger: notes a created, changed or deleted node.
+
+Runs at the commit. driver_info, instance_info and driver_internal_info can have passwords: of them it notes only that they have
+changed. Changes that no client sees (reservations, times) are no changes. Locks: nothing more.';
+
+--
+-- Name: history_note_node_allocation(); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.history_note_node_allocation() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_old node_allocations := CASE WHEN TG_OP <> 'INSERT' THEN OLD END;
+    v_new node_allocations := CASE WHEN TG_OP <> 'DELETE' THEN NEW END;
+    v_before jsonb := history_node_allocation_object(v_old);
+    v_after jsonb := history_node_allocation_object(v_new);
+BEGIN
+    IF v_before IS DISTINCT FROM v_after THEN
+        INSERT /* history_note_node_allocation 1/1 */ INTO outbox (topic, node, before, after)
+        VALUES ('node_allocation', coalesce(v_new.uuid, v_old.uuid), v_before, v_after);
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+--
+-- Name: FUNCTION history_note_node_allocation(); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.history_note_node_allocation() IS 'Trigger: notes a created, changed or deleted node allocation. Changes that no client sees are no changes.
+
+Runs at the commit. Locks: nothing more.';
+
+--
+-- Name: history_note_node_trait(); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.history_note_node_trait() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_old node_traits := CASE WHEN TG_OP <> 'INSERT' THEN OLD END;
+    v_new node_traits := CASE WHEN TG_OP <> 'DELETE' THEN NEW END;
+    v_node bigint := coalesce(v_new.node_id, v_old.node_id);
+BEGIN
+    INSERT /* history_note_node_trait 1/1 */ INTO outbox (topic, node_id, node, class, before, after)
+    VALUES ('node_trait', v_node, (SELECT node.uuid FROM nodes AS node WHERE node.id = v_node), coalesce(v_new.trait, v_old.trait),
+        CASE WHEN v_old.node_id IS NOT NULL THEN '{}'::jsonb END, CASE WHEN v_new.node_id IS NOT NULL THEN '{}'::jsonb END);
+    RETURN NULL;
+END
+$$;
+
+--
+-- Name: FUNCTION history_note_node_trait(); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.history_note_node_trait() IS 'Trigger: notes a trait that a node got or lost.
+
+Runs at the commit. Locks: nothing more.';
+
+--
+-- Name: history_note_provider(); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.history_note_provider() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_old resource_providers := CASE WHEN TG_OP <> 'INSERT' THEN OLD END;
+    v_new resource_providers := CASE WHEN TG_OP <> 'DELETE' THEN NEW END;
+BEGIN
+    INSERT /* history_note_provider 1/1 */ INTO outbox (topic, provider_id, provider, before, after)
+    SELECT note.topic, coalesce(v_new.id, v_old.id), coalesce(v_new.uuid, v_old.uuid), note.before, note.after
+    FROM (
+        SELECT 'provider' AS topic, history_provider_object(v_old) AS before, history_provider_object(v_new) AS after
+        UNION ALL SELECT 'trait', history_trait_names(v_old.trait_ids), history_trait_names(v_new.trait_ids)
+        UNION ALL SELECT 'aggregate', history_aggregate_uuids(v_old.aggregate_ids), history_aggregate_uuids(v_new.aggregate_ids)
+    ) AS note
+    WHERE note.before IS DISTINCT FROM note.after;
+    RETURN NULL;
+END
+$$;
+
+--
+-- Name: FUNCTION history_note_provider(); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.history_note_provider() IS 'Trigger: notes what has changed of a provider: its name, parent and root, its traits, its aggregates.
+
+Runs at the commit. A parent or root that is gone by then has its id in the note: history_step finds the UUID among the
+notes of the same transaction. Locks: nothing more.';
+
+--
+-- Name: resource_providers; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.resource_providers (
+    id bigint NOT NULL,
+    uuid uuid NOT NULL,
+    name text NOT NULL COLLATE pg_catalog."C",
+    root_id bigint NOT NULL,
+    parent_id bigint,
+    trait_ids integer[] DEFAULT '{}'::integer[] NOT NULL,
+    aggregate_ids integer[] DEFAULT '{}'::integer[] NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    revision bigint DEFAULT 0 NOT NULL,
+    CONSTRAINT resource_providers_root_check CHECK (((parent_id IS NULL) = (root_id = id)))
+)
+WITH (fillfactor='80');
+
+--
+-- Name: TABLE resource_providers; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON TABLE public.resource_providers IS 'Resource providers: entities with inventories, such as compute nodes, NUMA nodes, network functions and storage pools, organized in trees. Updates change trait_ids and aggregate_ids, which no index contains: fillfactor 80 leaves room in the page, so that these updates are HOT.';
+
+--
+-- Name: COLUMN resource_providers.id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.resource_providers.id IS 'Internal key.';
+
+--
+-- Name: COLUMN resource_providers.uuid; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.resource_providers.uuid IS 'Key in the API.';
+
+--
+-- Name: COLUMN resource_providers.name; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.resource_providers.name IS 'Name in the API. COLLATE "C" compares bytes, so that the index does not depend on the libc of the server: with another collation, an upgrade of libc can make a unique index miss rows.';
+
+--
+-- Name: COLUMN resource_providers.root_id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.resource_providers.root_id IS 'Root of the tree; equal to id for a root. A copy of what parent_id implies, so that a whole tree is one range of an index. A transaction that changes or copies it holds the row lock of the root.';
+
+--
+-- Name: COLUMN resource_providers.parent_id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.resource_providers.parent_id IS 'Parent provider; null for a root.';
+
+--
+-- Name: COLUMN resource_providers.trait_ids; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.resource_providers.trait_ids IS 'Copy of provider_traits, in ascending order, maintained by triggers on that table. It answers whether one provider qualifies, from its own row; the index of provider_traits answers which providers have a trait. It has no index on purpose: with a GIN index the planner reads the list of a common trait to check a single provider.';
+
+--
+-- Name: COLUMN resource_providers.aggregate_ids; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.resource_providers.aggregate_ids IS 'Copy of provider_aggregates, maintained like trait_ids.';
+
+--
+-- Name: COLUMN resource_providers.created_at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.resource_providers.created_at IS 'Time of creation.';
+
+--
+-- Name: COLUMN resource_providers.revision; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.resource_providers.revision IS 'Incremented by every UPDATE of the row (trigger provider_revise): by changes of its name, parent, root, traits and aggregates, never by a claim. A claim compares it with the revision that its search has read.';
+
+--
+-- Name: history_provider_object(public.resource_providers); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.history_provider_object(p_provider public.resource_providers) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT /* history_provider_object 1/1 */ jsonb_build_object('name', p_provider.name,
+        'parent', coalesce((SELECT to_jsonb(parent.uuid) FROM resource_providers AS parent WHERE parent.id = p_provider.parent_id),
+            to_jsonb(p_provider.parent_id)),
+        'root', CASE WHEN p_provider.root_id = p_provider.id THEN to_jsonb(p_provider.uuid) ELSE coalesce(
+            (SELECT to_jsonb(root.uuid) FROM resource_providers AS root WHERE root.id = p_provider.root_id),
+            to_jsonb(p_provider.root_id)) END)
+    WHERE p_provider.id IS NOT NULL
+$$;
+
+--
+-- Name: FUNCTION history_provider_object(p_provider public.resource_providers); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.history_provider_object(p_provider public.resource_providers) IS 'A provider as notes have it; null for null. A parent or root without a row has its id in place of its UUID.';
+
+--
+-- Name: history_prune(); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.history_prune() RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO '$user', 'public'
+    SET lock_timeout TO '10ms'
+    AS $$
+DECLARE
+    v_day date;
+BEGIN
+    SELECT /* history_prune 1/2 */ min(known.day) INTO v_day FROM history_days AS known, history_state AS state
+    WHERE known.day < (clock_timestamp() AT TIME ZONE 'UTC')::date - state.keep_days OR state.keep_days = 0 AND state.state = 'off';
+    IF v_day IS NULL THEN
+        RETURN false;
+    END IF;
+    EXECUTE format('DROP TABLE %I', 'history_' || to_char(v_day, 'YYYYMMDD'));
+    DELETE /* history_prune 2/2 */ FROM history_days WHERE day = v_day;
+    RETURN true;
+END
+$$;
+
+--
+-- Name: FUNCTION history_prune(); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.history_prune() IS 'Deletes the oldest day of the record that is no longer kept. Returns whether there was one: call it again.
+
+A day is kept for keep_days whole days after it. With 0 days and the record off, all days are deleted. With the rights of the owner
+of the schema, because the service cannot drop tables.
+Locks: history, ACCESS EXCLUSIVE, for one update of the catalog. It waits for readers of history for at most 10 ms, because others
+queue behind it, and raises 55P03 then. The files are deleted after the locks are released.';
+
+--
+-- Name: history_settle(interval); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.history_settle(p_delay interval) RETURNS text
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    UPDATE /* history_settle 1/2 */ history_state SET state = 'on', since = clock_timestamp()
+    WHERE state = 'starting' AND triggers_at + p_delay <= clock_timestamp();
+    RETURN (SELECT /* history_settle 2/2 */ state.state FROM history_state AS state);
+END
+$$;
+
+--
+-- Name: FUNCTION history_settle(p_delay interval); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.history_settle(p_delay interval) IS 'Ends the state starting of the record: p_delay after the last trigger was enabled, by which time each server sends who asks with
+its writes. Returns the state. Locks: history_state, if it changes.';
+
+--
+-- Name: history_step(boolean); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.history_step(p_wait boolean) RETURNS bigint
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    AS $$
+DECLARE
+    v_state history_state;
+    v_cluster text;
+    v_log uuid;
+    v_drawn bigint;
+    v_writers text[];
+    v_day date;
+    v_newest bigint;
+BEGIN
+    IF p_wait THEN
+        PERFORM /* history_step 1/11 */ pg_advisory_xact_lock(hashtextextended('berth history', 0));
+    ELSIF NOT pg_try_advisory_xact_lock(hashtextextended('berth history', 0)) THEN
+        RETURN (SELECT /* history_step 2/11 */ state.newest FROM history_state AS state);
+    END IF;
+    SELECT /* history_step 3/11 */ * INTO v_state FROM history_state;
+    v_log := v_state.log;
+    SELECT /* history_step 4/11 */ control.system_identifier || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8)
+    INTO v_cluster FROM pg_control_system() AS control;
+    IF v_state.cluster <> v_cluster THEN
+        v_log := gen_random_uuid();
+        INSERT /* history_step 5/11 */ INTO outbox (topic, caller, before, after)
+        VALUES ('history', jsonb_build_object('process', 'failover'), jsonb_build_object('log', v_state.log), jsonb_build_object('log', v_log));
+    END IF;
+    -- First the last number that was drawn, null before the first one; then who can still commit a lower one.
+    v_drawn := coalesce(pg_sequence_last_value('outbox_seq_seq'), 0);
+    v_writers := ARRAY(
+        SELECT /* history_step 6/11 */ DISTINCT held.virtualtransaction FROM pg_locks AS held
+        WHERE held.locktype = 'relation' AND held.relation = 'outbox'::regclass AND held.mode = 'RowExclusiveLock'
+          AND held.database = (SELECT here.oid FROM pg_database AS here WHERE here.datname = current_database())
+          AND held.pid <> pg_backend_pid());
+    v_day := greatest((clock_timestamp() AT TIME ZONE 'UTC')::date,
+        (SELECT /* history_step 7/11 */ max(known.day) FROM history_days AS known));
+    IF EXISTS (SELECT /* history_step 8/11 */ FROM outbox AS note WHERE note.seq > v_state.swept) THEN
+        PERFORM /* history_step 9/11 */ history_day(v_day, v_state.newest + 1);
+    END IF;
+
+    WITH /* history_step 10/11 */ taken AS MATERIALIZED (
+        DELETE FROM outbox WHERE seq > v_state.swept RETURNING outbox.*
+    ),
+    -- The UUIDs of rows that were gone at the commit are in other notes of the same write.
+    gone AS MATERIALIZED (
+        SELECT DISTINCT taken.xid, taken.topic, coalesce(taken.provider_id, taken.consumer_id, taken.node_id) AS id,
+            coalesce(taken.provider, taken.consumer, taken.node) AS uuid
+        FROM taken WHERE taken.topic IN ('provider', 'consumer', 'node') AND (taken.before IS NOT NULL AND taken.after IS NULL)
+    ),
+    notes AS MATERIALIZED (
+        SELECT taken.xid, taken.seq, taken.topic,
+            CASE WHEN taken.provider IS NULL AND taken.provider_id IS NOT NULL THEN (
+                SELECT gone.uuid FROM gone WHERE gone.xid = taken.xid AND gone.topic = 'provider' AND gone.id = taken.provider_id
+            ) ELSE taken.provider END AS provider,
+            CASE WHEN taken.consumer IS NULL AND taken.consumer_id IS NOT NULL THEN (
+                SELECT gone.uuid FROM gone WHERE gone.xid = taken.xid AND gone.topic = 'consumer' AND gone.id = taken.consumer_id
+            ) ELSE taken.consumer END AS consumer,
+            CASE WHEN taken.node IS NULL AND taken.node_id IS NOT NULL THEN (
+                SELECT gone.uuid FROM gone WHERE gone.xid = taken.xid AND gone.topic = 'node' AND gone.id = taken.node_id
+            ) ELSE taken.node END AS node,
+            taken.class, taken.generation, taken.before, taken.after
+        FROM taken WHERE taken.topic <> 'claim'
+    ),
+    -- Several notes of one object.
+    merged AS MATERIALIZED (
+        SELECT note.xid, note.topic, note.provider, note.consumer, note.node, note.class, min(note.seq) AS seq,
+            (array_agg(note.before ORDER BY note.seq))[1] AS before, (array_agg(note.after ORDER BY note.seq DESC))[1] AS after
+        FROM notes AS note WHERE note.topic <> 'generation'
+        GROUP BY note.xid, note.topic, note.provider, note.consumer, note.node, note.class
+        HAVING (array_agg(note.before ORDER BY note.seq))[1] IS DISTINCT FROM (array_agg(note.after ORDER BY note.seq DESC))[1]
+    ),
+    generations AS MATERIALIZED (
+        SELECT note.xid, note.provider, max(note.generation) AS generation
+        FROM notes AS note WHERE note.topic = 'generation' GROUP BY note.xid, note.provider
+    ),
+    -- What has changed of a consumer: of its allocations a row for each provider.
+    held AS (
+        SELECT merged.xid, merged.consumer, merged.provider, min(merged.seq) AS seq,
+            coalesce(jsonb_object_agg(merged.class, merged.before) FILTER (WHERE merged.before IS NOT NULL), '{}') AS before,
+            coalesce(jsonb_object_agg(merged.class, merged.after) FILTER (WHERE merged.after IS NOT NULL), '{}') AS after
+        FROM merged WHERE merged.topic = 'allocation' GROUP BY merged.xid, merged.consumer, merged.provider
+    ),
+    consumers_of AS (
+        SELECT coalesce(attributes.xid, lease.xid) AS xid, coalesce(attributes.consumer, lease.consumer) AS consumer,
+            coalesce(attributes.seq, lease.seq) AS seq,
+            attributes.before IS NULL AND attributes.after IS NOT NULL AS is_new,
+            attributes.after IS NULL AND attributes.before IS NOT NULL AS is_gone,
+            coalesce(attributes.before, '{}') || CASE WHEN lease.consumer IS NOT NULL
+                THEN jsonb_build_object('lease', lease.before) ELSE '{}' END AS before,
+            coalesce(attributes.after, '{}') || CASE WHEN lease.consumer IS NOT NULL
+                THEN jsonb_build_object('lease', lease.after) ELSE '{}' END AS after
+        FROM (SELECT * FROM merged WHERE merged.topic = 'consumer') AS attributes
+        FULL JOIN (SELECT * FROM merged WHERE merged.topic = 'lease') AS lease
+            ON lease.xid = attributes.xid AND lease.consumer = attributes.consumer
+    ),
+    changes AS (
+        SELECT merged.xid, merged.seq, merged.topic, merged.provider, merged.consumer, merged.node, merged.class,
+            CASE WHEN merged.topic IN ('provider', 'node_allocation') THEN (
+                SELECT jsonb_object_agg(member.key, CASE WHEN jsonb_typeof(member.value) = 'number' THEN (
+                    SELECT to_jsonb(gone.uuid) FROM gone
+                    WHERE gone.xid = merged.xid AND gone.topic = CASE member.key WHEN 'node_uuid' THEN 'node' ELSE 'provider' END
+                      AND gone.id = member.value::bigint
+                ) ELSE member.value END)
+                FROM jsonb_each(merged.before) AS member
+            ) ELSE merged.before END AS before,
+            merged.after, NULL::bigint AS generation
+        FROM merged WHERE merged.topic NOT IN ('allocation', 'consumer', 'lease')
+        UNION ALL
+        SELECT coalesce(held.xid, consumer.xid), coalesce(held.seq, consumer.seq), 'allocation', held.provider,
+            coalesce(held.consumer, consumer.consumer), NULL, NULL,
+            CASE WHEN NOT coalesce(consumer.is_new, false) THEN coalesce(consumer.before, '{}') || CASE WHEN held.provider IS NOT NULL
+                THEN jsonb_build_object('resources', held.before) ELSE '{}' END END,
+            CASE WHEN NOT coalesce(consumer.is_gone, false) THEN coalesce(consumer.after, '{}') || CASE WHEN held.provider IS NOT NULL
+                THEN jsonb_build_object('resources', held.after) ELSE '{}' END END,
+            NULL
+        FROM held FULL JOIN consumers_of AS consumer ON consumer.xid = held.xid AND consumer.consumer = held.consumer
+        WHERE held.provider IS NOT NULL
+           OR consumer.before - 'consumer_generation' IS DISTINCT FROM consumer.after - 'consumer_generation'
+        UNION ALL
+        SELECT claim.xid, claim.seq, 'allocation', held.provider, claim.consumer, NULL, NULL, NULL,
+            claim.after || jsonb_build_object('resources', held.resources), held.generation
+        FROM taken AS claim
+        CROSS JOIN LATERAL (
+            SELECT item.provider, jsonb_object_agg(item.class, item.amount) AS resources, max(item.generation) AS generation
+            FROM (
+                SELECT CASE WHEN cardinality(claim.providers) = 1 THEN claim.providers[1] ELSE claim.providers[item.position] END AS provider,
+                    CASE WHEN cardinality(claim.providers) = 1 THEN claim.generations[1] ELSE claim.generations[item.position] END AS generation,
+                    claim.classes[item.position] AS class, claim.amounts[item.position] AS amount
+                FROM generate_subscripts(claim.classes, 1) AS item (position)
+            ) AS item
+            GROUP BY item.provider
+        ) AS held
+        WHERE claim.topic = 'claim'
+    ),
+    events AS (
+        SELECT written.xid, written.at, written.caller, v_state.newest + row_number() OVER (ORDER BY written.last) AS index
+        FROM (
+            SELECT taken.xid, max(taken.at) AS at, max(taken.seq) AS last,
+                (array_agg(taken.caller ORDER BY taken.seq) FILTER (WHERE taken.caller IS NOT NULL))[1] AS caller
+            FROM taken GROUP BY taken.xid
+        ) AS written
+        WHERE v_state.state <> 'off' AND written.xid IN (SELECT change.xid FROM changes AS change)
+    ),
+    recorded AS (
+        INSERT INTO history (day, index, place, at, topic, provider, root, consumer, node, class, generation, name, previous_name,
+            project, previous_project, request_id, global_request_id, caller, before, after)
+        SELECT v_day, event.index, row_number() OVER (PARTITION BY event.index ORDER BY change.seq, change.provider), event.at, change.topic,
+            change.provider, nullif(tree.root, change.provider), change.consumer, change.node, change.class,
+            coalesce(change.generation, (SELECT raised.generation FROM generations AS raised
+                WHERE raised.xid = change.xid AND raised.provider = change.provider)),
+            naming.name, nullif(naming.previous, naming.name), owning.project, nullif(owning.previous, owning.project),
+            event.caller ->> 'request_id', event.caller ->> 'global_request_id', event.caller, change.before, change.after
+        FROM changes AS change
+        JOIN events AS event USING (xid)
+        CROSS JOIN LATERAL (
+            SELECT CASE WHEN change.provider IS NULL THEN NULL WHEN change.topic = 'provider' THEN
+                coalesce(change.after, change.before) ->> 'root' ELSE (
+                SELECT (SELECT root.uuid::text FROM resource_providers AS root WHERE root.id = provider.root_id)
+                FROM resource_providers AS provider WHERE provider.uuid = change.provider) END AS root OFFSET 0
+        ) AS tree_text
+        CROSS JOIN LATERAL (SELECT CASE WHEN length(tree_text.root) = 36 THEN tree_text.root::uuid END AS root) AS tree
+        CROSS JOIN LATERAL (
+            SELECT coalesce(change.after, change.before) ->> 'name' AS name, change.before ->> 'name' AS previous
+            WHERE change.topic IN ('provider', 'node', 'node_allocation') UNION ALL
+            SELECT NULL, NULL WHERE change.topic NOT IN ('provider', 'node', 'node_allocation')
+        ) AS naming
+        CROSS JOIN LATERAL (
+            SELECT coalesce(change.after, change.before) ->> 'project_id' AS project, change.before ->> 'project_id' AS previous
+        ) AS owning
+        RETURNING index
+    )
+    SELECT max(recorded.index) INTO v_newest FROM recorded;
+
+    IF v_writers = '{}' THEN
+        v_state.swept := v_drawn;
+        v_state.writers := '{}';
+    ELSIF NOT v_state.writers && v_writers THEN
+        v_state.swept := v_state.drawn;
+        v_state.drawn := v_drawn;
+        v_state.writers := v_writers;
+    END IF;
+    UPDATE /* history_step 11/11 */ history_state AS state SET newest = coalesce(v_newest, state.newest), swept = v_state.swept,
+        drawn = v_state.drawn, writers = v_state.writers, cluster = v_cluster, log = v_log
+    WHERE v_newest IS NOT NULL OR (state.swept, state.drawn, state.writers, state.cluster, state.log)
+        IS DISTINCT FROM (v_state.swept, v_state.drawn, v_state.writers, v_cluster, v_log);
+    RETURN coalesce(v_newest, v_state.newest);
+END
+$$;
+
+--
+-- Name: FUNCTION history_step(p_wait boolean); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.history_step(p_wait boolean) IS 'Puts the notes of committed writes in order and writes them to history. Returns the newest index. Each server calls it every
+second; GET /history calls it before it reads.
+
+p_wait: wait for a step that is under way; otherwise return without doing anything.
+
+The transactions are ordered by their last numbers. A transaction draws its last number when it holds all its locks. So of two
+that need the same lock, the one that got it first has the lower number, and it has committed before the other one could draw
+its own. What is not committed yet gets a higher index, and nothing of it must come before what this step sees.
+
+swept is the number up to which no note can appear any more. A transaction that has drawn a number holds a lock on outbox until
+it ends: when all that held one at an earlier look have ended, nothing below the last number of that look can appear.
+
+Several notes of one object in one write become one change: what was before the first, what is after the last. An object that is
+then the same is no change. Callers set berth.caller, as JSON, before their write, in its transaction.
+
+Locks: an advisory lock that only steps take; no writer waits for it. enable_seqscan off: a plan that was made while outbox was
+small would read all its dead rows.
+Calls: history_day. Plan: outbox_pkey from swept on.';
+
+--
+-- Name: history_switch(); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.history_switch() RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO '$user', 'public'
+    SET lock_timeout TO '500ms'
+    AS $$
+DECLARE
+    v_on bool;
+    v_table record;
+BEGIN
+    SELECT /* history_switch 1/4 */ state.state <> 'off' INTO v_on FROM history_state AS state FOR UPDATE;
+    SELECT /* history_switch 2/4 */ found.tgrelid::regclass AS name, array_agg(found.tgname ORDER BY found.tgname) AS triggers
+    INTO v_table
+    FROM pg_trigger AS found JOIN pg_class AS of ON of.oid = found.tgrelid
+    WHERE of.relnamespace = (SELECT own.relnamespace FROM pg_class AS own WHERE own.oid = 'outbox'::regclass)
+      AND starts_with(found.tgname::text, 'history_') AND (found.tgenabled <> 'D') <> v_on
+    GROUP BY found.tgrelid ORDER BY found.tgrelid LIMIT 1;
+    IF v_table.name IS NULL THEN
+        UPDATE /* history_switch 3/4 */ history_state SET triggers_at = clock_timestamp() WHERE v_on AND triggers_at IS NULL;
+        RETURN false;
+    END IF;
+    EXECUTE (SELECT /* history_switch 4/4 */ format('ALTER TABLE %s ', v_table.name) || string_agg(
+        format('%s TRIGGER %I', CASE WHEN v_on THEN 'ENABLE' ELSE 'DISABLE' END, item.name), ', ')
+        FROM unnest(v_table.triggers) AS item (name));
+    RETURN true;
+END
+$$;
+
+--
+-- Name: FUNCTION history_switch(); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.history_switch() IS 'Enables or disables the triggers of one table, as the state of the record says. Returns whether another call is needed.
+
+With the rights of the owner of the schema, because the service cannot change tables. Each call is a transaction of its own, so
+that writers wait for one table at a time, and at most half a second. A transaction that has written the table before has ended
+then, and every later one runs its triggers.
+Locks: the table SHARE ROW EXCLUSIVE, for one update of the catalog. Raises 55P03 after half a second without it.';
+
+--
+-- Name: history_trait_names(integer[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.history_trait_names(p_ids integer[]) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT /* history_trait_names 1/1 */ to_jsonb(ARRAY(SELECT trait.name FROM traits AS trait WHERE trait.id = ANY (p_ids) ORDER BY trait.name))
+    WHERE p_ids IS NOT NULL
+$$;
+
+--
+-- Name: FUNCTION history_trait_names(p_ids integer[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.history_trait_names(p_ids integer[]) IS 'The names of traits as notes have them: a sorted array, empty without traits; null for null.';
+
+--
+-- Name: history_state; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.history_state (
+    only_row boolean DEFAULT true NOT NULL,
+    state text DEFAULT 'off'::text NOT NULL COLLATE pg_catalog."C",
+    keep_days integer DEFAULT 7 NOT NULL,
+    generation bigint DEFAULT 0 NOT NULL,
+    log uuid DEFAULT gen_random_uuid() NOT NULL,
+    cluster text COLLATE pg_catalog."C",
+    since timestamp with time zone,
+    triggers_at timestamp with time zone,
+    newest bigint DEFAULT 0 NOT NULL,
+    swept bigint DEFAULT 0 NOT NULL,
+    drawn bigint DEFAULT 0 NOT NULL,
+    writers text[] DEFAULT '{}'::text[] NOT NULL COLLATE pg_catalog."C",
+    CONSTRAINT history_state_keep_days_check CHECK (((keep_days >= 0) AND (keep_days <= 3650))),
+    CONSTRAINT history_state_only_row_check CHECK (only_row),
+    CONSTRAINT history_state_state_check CHECK ((state = ANY (ARRAY['off'::text, 'starting'::text, 'on'::text])))
+)
+WITH (fillfactor='50');
+
+--
+-- Name: TABLE history_state; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON TABLE public.history_state IS 'Settings and state of the record.';
+
+--
+-- Name: COLUMN history_state.only_row; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.history_state.only_row IS 'There is one row.';
+
+--
+-- Name: COLUMN history_state.state; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.history_state.state IS 'off, starting or on.';
+
+--
+-- Name: COLUMN history_state.keep_days; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.history_state.keep_days IS 'Days that are kept, besides the current one.';
+
+--
+-- Name: COLUMN history_state.generation; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.history_state.generation IS 'Incremented by each change of the settings.';
+
+--
+-- Name: COLUMN history_state.log; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.history_state.log IS 'Series of indexes. Another one: indexes of the one before mean nothing in it.';
+
+--
+-- Name: COLUMN history_state.cluster; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.history_state.cluster IS 'System identifier and timeline of the last step; a step with another one begins a new log.';
+
+--
+-- Name: COLUMN history_state.since; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.history_state.since IS 'Time from which the record is complete; null while it is off.';
+
+--
+-- Name: COLUMN history_state.triggers_at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.history_state.triggers_at IS 'Time at which the last trigger was enabled; null before.';
+
+--
+-- Name: COLUMN history_state.newest; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.history_state.newest IS 'Index of the newest event.';
+
+--
+-- Name: COLUMN history_state.swept; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.history_state.swept IS 'Number in outbox up to which no note can appear any more.';
+
+--
+-- Name: COLUMN history_state.drawn; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.history_state.drawn IS 'Last number that had been drawn when writers was read.';
+
+--
+-- Name: COLUMN history_state.writers; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.history_state.writers IS 'Transactions that could still commit a number up to drawn.';
+
+--
+-- Name: history_update(text, integer, bigint); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.history_update(p_state text, p_keep_days integer, p_generation bigint) RETURNS public.history_state
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_before history_state;
+    v_after history_state;
+    v_turns_on bool;
+BEGIN
+    PERFORM /* history_update 1/4 */ history_step(true);
+    SELECT /* history_update 2/4 */ * INTO v_before FROM history_state FOR UPDATE;
+    IF v_before.generation <> p_generation THEN
+        RAISE EXCEPTION 'history generation' USING ERRCODE = 'PL090', DETAIL = jsonb_build_object('expected', v_before.generation, 'got', p_generation);
+    END IF;
+    v_turns_on := p_state = 'on' AND v_before.state = 'off';
+    UPDATE /* history_update 3/4 */ history_state AS state SET generation = state.generation + 1, keep_days = p_keep_days,
+        state = CASE WHEN v_turns_on THEN 'starting' WHEN p_state = 'off' THEN 'off' ELSE state.state END,
+        log = CASE WHEN v_turns_on THEN gen_random_uuid() ELSE state.log END,
+        since = CASE WHEN v_turns_on OR p_state = 'off' THEN NULL ELSE state.since END,
+        triggers_at = CASE WHEN v_turns_on OR p_state = 'off' THEN NULL ELSE state.triggers_at END
+    RETURNING * INTO v_after;
+    IF v_after.state <> 'off' THEN
+        INSERT /* history_update 4/4 */ INTO outbox (topic, before, after)
+        VALUES ('history', jsonb_build_object('state', v_before.state, 'keep_days', v_before.keep_days, 'log', v_before.log),
+            jsonb_build_object('state', p_state, 'keep_days', p_keep_days, 'log', v_after.log));
+    END IF;
+    RETURN v_after;
+END
+$$;
+
+--
+-- Name: FUNCTION history_update(p_state text, p_keep_days integer, p_generation bigint); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.history_update(p_state text, p_keep_days integer, p_generation bigint) IS 'PUT /history/settings: changes the settings of the record. Returns the state afterwards.
+
+p_generation is compared. Turning it on begins a new log, and the state is starting until history_settle ends it. Turning it off
+puts first in order what is committed; what is not, is not recorded. 0 days with off removes all days at the next cleaning.
+Raises PL090 (generation). Locks: history_state. Calls: history_step.';
+
+--
 -- Name: idempotency_begin(text, text, bytea, text, integer, timestamp with time zone, double precision); Type: FUNCTION; Schema: public; Owner: -
 --
 
@@ -3171,155 +4747,6 @@ Locks: the only row of name_changes, until the transaction ends; it is the last 
 delete and rename.';
 
 --
--- Name: node_allocations; Type: TABLE; Schema: public; Owner: -
---
-
-CREATE TABLE public.node_allocations (
-    id bigint NOT NULL,
-    uuid uuid NOT NULL,
-    name text COLLATE pg_catalog."C",
-    node_id bigint,
-    state text DEFAULT 'allocating'::text NOT NULL COLLATE pg_catalog."C",
-    resource_class text NOT NULL COLLATE pg_catalog."C",
-    traits text[] DEFAULT '{}'::text[] NOT NULL,
-    candidate_nodes uuid[] DEFAULT '{}'::uuid[] NOT NULL,
-    extra jsonb DEFAULT '{}'::jsonb NOT NULL,
-    owner text COLLATE pg_catalog."C",
-    last_error text,
-    extended boolean DEFAULT false NOT NULL,
-    sticky boolean DEFAULT false NOT NULL,
-    batch_uuid uuid,
-    batch_minimum integer,
-    conductor_id integer,
-    revision bigint DEFAULT 0 NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone,
-    CONSTRAINT node_allocations_node_check CHECK (((state = 'active'::text) = (node_id IS NOT NULL))),
-    CONSTRAINT node_allocations_state_check CHECK ((state = ANY (ARRAY['allocating'::text, 'active'::text, 'error'::text])))
-)
-WITH (fillfactor='80');
-
---
--- Name: TABLE node_allocations; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON TABLE public.node_allocations IS 'Node allocations: requests for a node by class and traits, and their results (/v1/allocations).';
-
---
--- Name: COLUMN node_allocations.id; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.node_allocations.id IS 'Internal key.';
-
---
--- Name: COLUMN node_allocations.uuid; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.node_allocations.uuid IS 'Key in the API; also the instance_uuid of the node.';
-
---
--- Name: COLUMN node_allocations.name; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.node_allocations.name IS 'Unique name, if the node allocation has one.';
-
---
--- Name: COLUMN node_allocations.node_id; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.node_allocations.node_id IS 'Assigned node; null unless the state is active.';
-
---
--- Name: COLUMN node_allocations.state; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.node_allocations.state IS 'State: allocating, active or error.';
-
---
--- Name: COLUMN node_allocations.resource_class; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.node_allocations.resource_class IS 'Resource class that the node must have.';
-
---
--- Name: COLUMN node_allocations.traits; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.node_allocations.traits IS 'Traits that the node must have.';
-
---
--- Name: COLUMN node_allocations.candidate_nodes; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.node_allocations.candidate_nodes IS 'Nodes to choose from; empty: all.';
-
---
--- Name: COLUMN node_allocations.extra; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.node_allocations.extra IS 'Metadata of the client.';
-
---
--- Name: COLUMN node_allocations.owner; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.node_allocations.owner IS 'Project that owns the node allocation.';
-
---
--- Name: COLUMN node_allocations.last_error; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.node_allocations.last_error IS 'Reason why no node was assigned.';
-
---
--- Name: COLUMN node_allocations.extended; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.node_allocations.extended IS 'Whether the client used Berth''s extensions: its error then contains numbers, and a request that waits for the result is notified.';
-
---
--- Name: COLUMN node_allocations.sticky; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.node_allocations.sticky IS 'Whether the node keeps the node allocation when it is undeployed.';
-
---
--- Name: COLUMN node_allocations.batch_uuid; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.node_allocations.batch_uuid IS 'Batch that the node allocation belongs to. A conductor processes a batch as one: at least batch_minimum of its node allocations get a node, or none does.';
-
---
--- Name: COLUMN node_allocations.batch_minimum; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.node_allocations.batch_minimum IS 'Minimum of node allocations in the batch that must get a node.';
-
---
--- Name: COLUMN node_allocations.conductor_id; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.node_allocations.conductor_id IS 'Conductor that processes it; null once the result is known.';
-
---
--- Name: COLUMN node_allocations.revision; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.node_allocations.revision IS 'Incremented by every change, as that of nodes.';
-
---
--- Name: COLUMN node_allocations.created_at; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.node_allocations.created_at IS 'Time of creation.';
-
---
--- Name: COLUMN node_allocations.updated_at; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.node_allocations.updated_at IS 'Time of the last change; null before the first.';
-
---
 -- Name: node_allocation_assign(public.node_allocations, bigint); Type: FUNCTION; Schema: public; Owner: -
 --
 
@@ -4172,195 +5599,6 @@ COMMENT ON FUNCTION public.node_allocation_update(p_id bigint, p_revision bigint
 
 Returns the time of the update and increments the revision. Raises PL041 (it is gone), PL051 (it was
 changed since p_revision), 23505 (node_allocations_name_key). Locks: its row.';
-
---
--- Name: nodes; Type: TABLE; Schema: public; Owner: -
---
-
-CREATE TABLE public.nodes (
-    id bigint NOT NULL,
-    uuid uuid NOT NULL,
-    name text COLLATE pg_catalog."C",
-    driver text NOT NULL COLLATE pg_catalog."C",
-    resource_class text COLLATE pg_catalog."C",
-    provision_state text NOT NULL COLLATE pg_catalog."C",
-    target_provision_state text COLLATE pg_catalog."C",
-    provision_updated_at timestamp with time zone,
-    power_state text COLLATE pg_catalog."C",
-    target_power_state text COLLATE pg_catalog."C",
-    maintenance boolean DEFAULT false NOT NULL,
-    maintenance_reason text,
-    fault text,
-    instance_uuid uuid,
-    owner text COLLATE pg_catalog."C",
-    lessee text COLLATE pg_catalog."C",
-    protected boolean DEFAULT false NOT NULL,
-    retired boolean DEFAULT false NOT NULL,
-    conductor_group text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
-    last_error text,
-    conductor_id integer,
-    revision bigint DEFAULT 0 NOT NULL,
-    details jsonb DEFAULT '{}'::jsonb NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone
-)
-WITH (fillfactor='80');
-
---
--- Name: TABLE nodes; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON TABLE public.nodes IS 'Nodes: machines managed through the Bare Metal API.';
-
---
--- Name: COLUMN nodes.id; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.nodes.id IS 'Internal key.';
-
---
--- Name: COLUMN nodes.uuid; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.nodes.uuid IS 'Key in the API.';
-
---
--- Name: COLUMN nodes.name; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.nodes.name IS 'Unique name, if the node has one.';
-
---
--- Name: COLUMN nodes.driver; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.nodes.driver IS 'Driver that manages the node.';
-
---
--- Name: COLUMN nodes.resource_class; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.nodes.resource_class IS 'Resource class that node allocations request.';
-
---
--- Name: COLUMN nodes.provision_state; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.nodes.provision_state IS 'Provision state, always by its name. Clients below 1.2 see "available" as null.';
-
---
--- Name: COLUMN nodes.target_provision_state; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.nodes.target_provision_state IS 'State that a running transition leads to; null without one.';
-
---
--- Name: COLUMN nodes.provision_updated_at; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.nodes.provision_updated_at IS 'Time of the last change of provision_state.';
-
---
--- Name: COLUMN nodes.power_state; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.nodes.power_state IS 'Last known power state; null before it was first read.';
-
---
--- Name: COLUMN nodes.target_power_state; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.nodes.target_power_state IS 'Power state that a running change leads to; null without one.';
-
---
--- Name: COLUMN nodes.maintenance; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.nodes.maintenance IS 'Whether the node is in maintenance.';
-
---
--- Name: COLUMN nodes.maintenance_reason; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.nodes.maintenance_reason IS 'Reason that the operator gave for the maintenance.';
-
---
--- Name: COLUMN nodes.fault; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.nodes.fault IS 'Fault that put the node into maintenance.';
-
---
--- Name: COLUMN nodes.instance_uuid; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.nodes.instance_uuid IS 'Instance or node allocation that the node is assigned to.';
-
---
--- Name: COLUMN nodes.owner; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.nodes.owner IS 'Project that owns the node.';
-
---
--- Name: COLUMN nodes.lessee; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.nodes.lessee IS 'Project that leases the node.';
-
---
--- Name: COLUMN nodes.protected; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.nodes.protected IS 'Whether the node must not be undeployed or deleted.';
-
---
--- Name: COLUMN nodes.retired; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.nodes.retired IS 'Whether the node must not become available again.';
-
---
--- Name: COLUMN nodes.conductor_group; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.nodes.conductor_group IS 'Group of conductors that may manage the node.';
-
---
--- Name: COLUMN nodes.last_error; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.nodes.last_error IS 'Error of the last transition that failed.';
-
---
--- Name: COLUMN nodes.conductor_id; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.nodes.conductor_id IS 'Reservation: the conductor that works on the node; null if none does.';
-
---
--- Name: COLUMN nodes.revision; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.nodes.revision IS 'Incremented by every change. An update sends the revision that it read and fails if it is another.';
-
---
--- Name: COLUMN nodes.details; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.nodes.details IS 'Members that no rule reads, by their names in the API: properties, driver_info, extra, interfaces.';
-
---
--- Name: COLUMN nodes.created_at; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.nodes.created_at IS 'Time of creation.';
-
---
--- Name: COLUMN nodes.updated_at; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.nodes.updated_at IS 'Time of the last change; null before the first.';
 
 --
 -- Name: node_create(jsonb); Type: FUNCTION; Schema: public; Owner: -
@@ -8375,83 +9613,6 @@ ALTER TABLE public.consumer_types ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTI
 );
 
 --
--- Name: consumers; Type: TABLE; Schema: public; Owner: -
---
-
-CREATE TABLE public.consumers (
-    id bigint NOT NULL,
-    uuid uuid NOT NULL,
-    generation bigint NOT NULL,
-    project_id bigint NOT NULL,
-    user_id bigint NOT NULL,
-    consumer_type_id integer,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone,
-    leased boolean DEFAULT false NOT NULL
-)
-WITH (fillfactor='90', autovacuum_vacuum_scale_factor='0.02');
-
---
--- Name: TABLE consumers; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON TABLE public.consumers IS 'Consumers: instances, migrations and other holders of allocations. A row exists exactly as long as the consumer has allocations.';
-
---
--- Name: COLUMN consumers.id; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.consumers.id IS 'Internal key.';
-
---
--- Name: COLUMN consumers.uuid; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.consumers.uuid IS 'Key in the API; often the UUID of an instance.';
-
---
--- Name: COLUMN consumers.generation; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.consumers.generation IS 'Consumer generation, from 1; a claim with a stale value yields 409.';
-
---
--- Name: COLUMN consumers.project_id; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.consumers.project_id IS 'Project that owns the consumer.';
-
---
--- Name: COLUMN consumers.user_id; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.consumers.user_id IS 'User that owns the consumer.';
-
---
--- Name: COLUMN consumers.consumer_type_id; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.consumers.consumer_type_id IS 'Type of the consumer; the API reports null as "unknown".';
-
---
--- Name: COLUMN consumers.created_at; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.consumers.created_at IS 'Time of the first claim.';
-
---
--- Name: COLUMN consumers.updated_at; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.consumers.updated_at IS 'Time of the last claim after the first.';
-
---
--- Name: COLUMN consumers.leased; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.consumers.leased IS 'Tells each write of a consumer, which locks its row, whether there is a row in leases: without one, nothing reads that table.';
-
---
 -- Name: consumers_id_seq; Type: SEQUENCE; Schema: public; Owner: -
 --
 
@@ -8635,6 +9796,194 @@ ALTER TABLE public.explanations ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY
     NO MAXVALUE
     CACHE 1
 );
+
+--
+-- Name: history; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.history (
+    day date NOT NULL,
+    index bigint NOT NULL,
+    place integer NOT NULL,
+    at timestamp with time zone NOT NULL,
+    topic text NOT NULL COLLATE pg_catalog."C",
+    provider uuid,
+    root uuid,
+    consumer uuid,
+    node uuid,
+    class text COLLATE pg_catalog."C",
+    generation bigint,
+    name text COLLATE pg_catalog."C",
+    previous_name text COLLATE pg_catalog."C",
+    project text COLLATE pg_catalog."C",
+    previous_project text COLLATE pg_catalog."C",
+    request_id text COLLATE pg_catalog."C",
+    global_request_id text COLLATE pg_catalog."C",
+    caller jsonb,
+    before jsonb,
+    after jsonb
+)
+PARTITION BY RANGE (day);
+
+--
+-- Name: TABLE history; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON TABLE public.history IS 'The record: what each write changed, a row for each object. A partition is a day.';
+
+--
+-- Name: COLUMN history.day; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.history.day IS 'Day on which the write was put in order, in UTC.';
+
+--
+-- Name: COLUMN history.index; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.history.index IS 'Number of the write, from 1, without gaps.';
+
+--
+-- Name: COLUMN history.place; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.history.place IS 'Number of the change in its write, from 1.';
+
+--
+-- Name: COLUMN history.at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.history.at IS 'Time of the last note of the write.';
+
+--
+-- Name: COLUMN history.topic; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.history.topic IS 'Kind of object.';
+
+--
+-- Name: COLUMN history.provider; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.history.provider IS 'Provider that has changed, or that the allocation is on.';
+
+--
+-- Name: COLUMN history.root; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.history.root IS 'Root of the tree of the provider.';
+
+--
+-- Name: COLUMN history.consumer; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.history.consumer IS 'Consumer.';
+
+--
+-- Name: COLUMN history.node; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.history.node IS 'Node or node allocation.';
+
+--
+-- Name: COLUMN history.class; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.history.class IS 'Resource class or trait.';
+
+--
+-- Name: COLUMN history.generation; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.history.generation IS 'Provider generation after the write; null: the write did not raise it.';
+
+--
+-- Name: COLUMN history.name; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.history.name IS 'Name that the provider or node has.';
+
+--
+-- Name: COLUMN history.previous_name; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.history.previous_name IS 'Name that it had, if it is another.';
+
+--
+-- Name: COLUMN history.project; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.history.project IS 'Project of the consumer.';
+
+--
+-- Name: COLUMN history.previous_project; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.history.previous_project IS 'Project that it had, if it is another.';
+
+--
+-- Name: COLUMN history.request_id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.history.request_id IS 'Request of the write.';
+
+--
+-- Name: COLUMN history.global_request_id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.history.global_request_id IS 'Request for which that one was sent.';
+
+--
+-- Name: COLUMN history.caller; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.history.caller IS 'Who asked; null: unknown.';
+
+--
+-- Name: COLUMN history.before; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.history.before IS 'The object before the write; null: it did not exist.';
+
+--
+-- Name: COLUMN history.after; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.history.after IS 'The object after the write; null: it does not exist.';
+
+--
+-- Name: history_days; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.history_days (
+    day date NOT NULL,
+    first bigint NOT NULL,
+    began_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+--
+-- Name: TABLE history_days; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON TABLE public.history_days IS 'Days of the record: partitions of history.';
+
+--
+-- Name: COLUMN history_days.day; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.history_days.day IS 'Day, in UTC.';
+
+--
+-- Name: COLUMN history_days.first; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.history_days.first IS 'First index that can be on this day.';
+
+--
+-- Name: COLUMN history_days.began_at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.history_days.began_at IS 'Time of the first step of the day.';
 
 --
 -- Name: idempotency_keys; Type: TABLE; Schema: public; Owner: -
@@ -8824,112 +10173,6 @@ COMMENT ON COLUMN public.import_state.traits IS 'Traits that the import added; a
 COMMENT ON COLUMN public.import_state.resource_classes IS 'Resource classes that the import added, likewise.';
 
 --
--- Name: inventories; Type: TABLE; Schema: public; Owner: -
---
-
-CREATE TABLE public.inventories (
-    provider_id bigint NOT NULL,
-    class_id integer NOT NULL,
-    root_id bigint NOT NULL,
-    total public.positive_int NOT NULL,
-    reserved public.natural_int NOT NULL,
-    min_unit public.positive_int NOT NULL,
-    max_unit public.positive_int NOT NULL,
-    step_size public.positive_int NOT NULL,
-    allocation_ratio double precision NOT NULL,
-    used bigint DEFAULT 0 NOT NULL,
-    free bigint GENERATED ALWAYS AS ((GREATEST(LEAST((max_unit)::double precision, (trunc(((((total)::integer - (reserved)::integer))::double precision * allocation_ratio)) - (used)::double precision)), ('-9007199254740992'::bigint)::double precision))::bigint) STORED NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone,
-    CONSTRAINT inventories_used_check CHECK ((used >= 0))
-)
-WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_cost_delay='0');
-
---
--- Name: TABLE inventories; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON TABLE public.inventories IS 'Inventories: how much of a resource class a provider has. A claim succeeds if used + amount <= (total - reserved) * allocation_ratio. Every claim updates used, so autovacuum starts at 2 % dead rows and without a delay.';
-
---
--- Name: COLUMN inventories.provider_id; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.inventories.provider_id IS 'Provider that has the inventory.';
-
---
--- Name: COLUMN inventories.class_id; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.inventories.class_id IS 'Resource class.';
-
---
--- Name: COLUMN inventories.root_id; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.inventories.root_id IS 'Copy of the provider''s root_id: the inventories of a tree in one index range.';
-
---
--- Name: COLUMN inventories.total; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.inventories.total IS 'Total amount of the resource class on this provider.';
-
---
--- Name: COLUMN inventories.reserved; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.inventories.reserved IS 'Amount that consumers cannot allocate.';
-
---
--- Name: COLUMN inventories.min_unit; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.inventories.min_unit IS 'Smallest amount of one allocation.';
-
---
--- Name: COLUMN inventories.max_unit; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.inventories.max_unit IS 'Largest amount of one allocation.';
-
---
--- Name: COLUMN inventories.step_size; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.inventories.step_size IS 'Amounts of allocations are multiples of it.';
-
---
--- Name: COLUMN inventories.allocation_ratio; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.inventories.allocation_ratio IS 'Overcommit factor: capacity = (total - reserved) * allocation_ratio.';
-
---
--- Name: COLUMN inventories.used; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.inventories.used IS 'Sum of allocations.used for this provider and class, maintained by the functions that write allocations. It may exceed the capacity, because totals can be lowered under running workloads.';
-
---
--- Name: COLUMN inventories.free; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.inventories.free IS 'Largest amount that one claim can still allocate, before min_unit and step_size. Valid ratios reach 3.4e38, so the product is clamped before the cast; capacity truncates toward zero, as the API reports it.';
-
---
--- Name: COLUMN inventories.created_at; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.inventories.created_at IS 'Time of creation.';
-
---
--- Name: COLUMN inventories.updated_at; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.inventories.updated_at IS 'Time of the last write of the inventory through the API; claims do not count.';
-
---
 -- Name: name_changes; Type: TABLE; Schema: public; Owner: -
 --
 
@@ -9003,6 +10246,166 @@ COMMENT ON COLUMN public.node_traits.trait IS 'Name of the trait.';
 
 ALTER TABLE public.nodes ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME public.nodes_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+--
+-- Name: outbox; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.outbox (
+    seq bigint NOT NULL,
+    xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    topic text NOT NULL COLLATE pg_catalog."C",
+    provider_id bigint,
+    consumer_id bigint,
+    node_id bigint,
+    provider uuid,
+    consumer uuid,
+    node uuid,
+    class text COLLATE pg_catalog."C",
+    generation bigint,
+    caller jsonb DEFAULT (NULLIF(current_setting('berth.caller'::text, true), ''::text))::jsonb,
+    before jsonb,
+    after jsonb,
+    providers uuid[],
+    classes text[] COLLATE pg_catalog."C",
+    amounts bigint[],
+    generations bigint[]
+)
+WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='20000');
+
+--
+-- Name: TABLE outbox; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON TABLE public.outbox IS 'Notes of committed writes that history_step has not yet put in order. The number of a note is drawn from a sequence without a cache, and the last one of a transaction when it holds all its locks: the order of the events depends on both.';
+
+--
+-- Name: COLUMN outbox.seq; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.outbox.seq IS 'Number of the note.';
+
+--
+-- Name: COLUMN outbox.xid; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.outbox.xid IS 'Transaction that wrote it.';
+
+--
+-- Name: COLUMN outbox.at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.outbox.at IS 'Time of the note.';
+
+--
+-- Name: COLUMN outbox.topic; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.outbox.topic IS 'Kind of object; claim: a new consumer with all its allocations.';
+
+--
+-- Name: COLUMN outbox.provider_id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.outbox.provider_id IS 'Provider by id: its row can be gone at the commit.';
+
+--
+-- Name: COLUMN outbox.consumer_id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.outbox.consumer_id IS 'Consumer by id, likewise.';
+
+--
+-- Name: COLUMN outbox.node_id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.outbox.node_id IS 'Node by id, likewise.';
+
+--
+-- Name: COLUMN outbox.provider; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.outbox.provider IS 'Provider; null if its row was gone.';
+
+--
+-- Name: COLUMN outbox.consumer; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.outbox.consumer IS 'Consumer; null if its row was gone.';
+
+--
+-- Name: COLUMN outbox.node; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.outbox.node IS 'Node or node allocation; null if its row was gone.';
+
+--
+-- Name: COLUMN outbox.class; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.outbox.class IS 'Resource class or trait.';
+
+--
+-- Name: COLUMN outbox.generation; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.outbox.generation IS 'Provider generation after the write.';
+
+--
+-- Name: COLUMN outbox.caller; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.outbox.caller IS 'Who asked; null: unknown.';
+
+--
+-- Name: COLUMN outbox.before; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.outbox.before IS 'The object before the write; null: it did not exist.';
+
+--
+-- Name: COLUMN outbox.after; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.outbox.after IS 'The object after the write; null: it does not exist.';
+
+--
+-- Name: COLUMN outbox.providers; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.outbox.providers IS 'Of a claim: the provider of each allocation, or the only one.';
+
+--
+-- Name: COLUMN outbox.classes; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.outbox.classes IS 'Of a claim: the class of each allocation.';
+
+--
+-- Name: COLUMN outbox.amounts; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.outbox.amounts IS 'Of a claim: the amount of each allocation.';
+
+--
+-- Name: COLUMN outbox.generations; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.outbox.generations IS 'Of a claim: the generation of each of providers after the write.';
+
+--
+-- Name: outbox_seq_seq; Type: SEQUENCE; Schema: public; Owner: -
+--
+
+ALTER TABLE public.outbox ALTER COLUMN seq ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.outbox_seq_seq
     START WITH 1
     INCREMENT BY 1
     NO MINVALUE
@@ -9233,84 +10636,6 @@ ALTER TABLE public.resource_classes ALTER COLUMN id ADD GENERATED BY DEFAULT AS 
     NO MAXVALUE
     CACHE 1
 );
-
---
--- Name: resource_providers; Type: TABLE; Schema: public; Owner: -
---
-
-CREATE TABLE public.resource_providers (
-    id bigint NOT NULL,
-    uuid uuid NOT NULL,
-    name text NOT NULL COLLATE pg_catalog."C",
-    root_id bigint NOT NULL,
-    parent_id bigint,
-    trait_ids integer[] DEFAULT '{}'::integer[] NOT NULL,
-    aggregate_ids integer[] DEFAULT '{}'::integer[] NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    revision bigint DEFAULT 0 NOT NULL,
-    CONSTRAINT resource_providers_root_check CHECK (((parent_id IS NULL) = (root_id = id)))
-)
-WITH (fillfactor='80');
-
---
--- Name: TABLE resource_providers; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON TABLE public.resource_providers IS 'Resource providers: entities with inventories, such as compute nodes, NUMA nodes, network functions and storage pools, organized in trees. Updates change trait_ids and aggregate_ids, which no index contains: fillfactor 80 leaves room in the page, so that these updates are HOT.';
-
---
--- Name: COLUMN resource_providers.id; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.resource_providers.id IS 'Internal key.';
-
---
--- Name: COLUMN resource_providers.uuid; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.resource_providers.uuid IS 'Key in the API.';
-
---
--- Name: COLUMN resource_providers.name; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.resource_providers.name IS 'Name in the API. COLLATE "C" compares bytes, so that the index does not depend on the libc of the server: with another collation, an upgrade of libc can make a unique index miss rows.';
-
---
--- Name: COLUMN resource_providers.root_id; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.resource_providers.root_id IS 'Root of the tree; equal to id for a root. A copy of what parent_id implies, so that a whole tree is one range of an index. A transaction that changes or copies it holds the row lock of the root.';
-
---
--- Name: COLUMN resource_providers.parent_id; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.resource_providers.parent_id IS 'Parent provider; null for a root.';
-
---
--- Name: COLUMN resource_providers.trait_ids; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.resource_providers.trait_ids IS 'Copy of provider_traits, in ascending order, maintained by triggers on that table. It answers whether one provider qualifies, from its own row; the index of provider_traits answers which providers have a trait. It has no index on purpose: with a GIN index the planner reads the list of a common trait to check a single provider.';
-
---
--- Name: COLUMN resource_providers.aggregate_ids; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.resource_providers.aggregate_ids IS 'Copy of provider_aggregates, maintained like trait_ids.';
-
---
--- Name: COLUMN resource_providers.created_at; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.resource_providers.created_at IS 'Time of creation.';
-
---
--- Name: COLUMN resource_providers.revision; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON COLUMN public.resource_providers.revision IS 'Incremented by every UPDATE of the row (trigger provider_revise): by changes of its name, parent, root, traits and aggregates, never by a claim. A claim compares it with the revision that its search has read.';
 
 --
 -- Name: resource_providers_id_seq; Type: SEQUENCE; Schema: public; Owner: -
@@ -9593,6 +10918,20 @@ ALTER TABLE ONLY public.explanations
     ADD CONSTRAINT explanations_pkey PRIMARY KEY (id);
 
 --
+-- Name: history_days history_days_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.history_days
+    ADD CONSTRAINT history_days_pkey PRIMARY KEY (day);
+
+--
+-- Name: history_state history_state_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.history_state
+    ADD CONSTRAINT history_state_pkey PRIMARY KEY (only_row);
+
+--
 -- Name: idempotency_keys idempotency_keys_pkey; Type: CONSTRAINT; Schema: public; Owner: -
 --
 
@@ -9696,6 +11035,13 @@ ALTER TABLE ONLY public.nodes
 
 ALTER TABLE ONLY public.nodes
     ADD CONSTRAINT nodes_uuid_key UNIQUE (uuid);
+
+--
+-- Name: outbox outbox_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.outbox
+    ADD CONSTRAINT outbox_pkey PRIMARY KEY (seq);
 
 --
 -- Name: ports ports_address_key; Type: CONSTRAINT; Schema: public; Owner: -
@@ -9889,6 +11235,96 @@ CREATE INDEX explanations_last_asked_at_idx ON public.explanations USING btree (
 --
 
 COMMENT ON INDEX public.explanations_last_asked_at_idx IS 'The oldest rows, which are deleted first.';
+
+--
+-- Name: history_consumer_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX history_consumer_idx ON ONLY public.history USING btree (consumer, index) WHERE (consumer IS NOT NULL);
+
+--
+-- Name: INDEX history_consumer_idx; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON INDEX public.history_consumer_idx IS 'Changes of a consumer.';
+
+--
+-- Name: history_global_request_id_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX history_global_request_id_idx ON ONLY public.history USING btree (global_request_id) WHERE (global_request_id IS NOT NULL);
+
+--
+-- Name: history_index_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE UNIQUE INDEX history_index_idx ON ONLY public.history USING btree (day, index, place);
+
+--
+-- Name: INDEX history_index_idx; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON INDEX public.history_index_idx IS 'The changes of an event.';
+
+--
+-- Name: history_name_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX history_name_idx ON ONLY public.history USING btree (name) WHERE (name IS NOT NULL);
+
+--
+-- Name: INDEX history_name_idx; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON INDEX public.history_name_idx IS 'Changes by name.';
+
+--
+-- Name: history_node_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX history_node_idx ON ONLY public.history USING btree (node, index) WHERE (node IS NOT NULL);
+
+--
+-- Name: INDEX history_node_idx; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON INDEX public.history_node_idx IS 'Changes of a node.';
+
+--
+-- Name: history_provider_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX history_provider_idx ON ONLY public.history USING btree (provider, index) WHERE (provider IS NOT NULL);
+
+--
+-- Name: INDEX history_provider_idx; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON INDEX public.history_provider_idx IS 'Changes of a provider, and of consumers on it.';
+
+--
+-- Name: history_request_id_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX history_request_id_idx ON ONLY public.history USING btree (request_id) WHERE (request_id IS NOT NULL);
+
+--
+-- Name: INDEX history_request_id_idx; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON INDEX public.history_request_id_idx IS 'Changes by request.';
+
+--
+-- Name: history_root_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX history_root_idx ON ONLY public.history USING btree (root, index) WHERE (root IS NOT NULL);
+
+--
+-- Name: INDEX history_root_idx; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON INDEX public.history_root_idx IS 'Changes of a tree.';
 
 --
 -- Name: idempotency_keys_expires_at_idx; Type: INDEX; Schema: public; Owner: -
@@ -10111,6 +11547,166 @@ COMMENT ON INDEX public.tree_classes_class_id_providers_idx IS 'Trees with at le
 --
 
 CREATE TRIGGER consumers_drop_lease AFTER DELETE ON public.consumers FOR EACH ROW WHEN (old.leased) EXECUTE FUNCTION public.lease_drop();
+
+--
+-- Name: allocations history_changed; Type: TRIGGER; Schema: public; Owner: -
+--
+
+CREATE CONSTRAINT TRIGGER history_changed AFTER UPDATE ON public.allocations DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((((old.consumer_id IS DISTINCT FROM new.consumer_id) OR (old.provider_id IS DISTINCT FROM new.provider_id)) OR (old.class_id IS DISTINCT FROM new.class_id)) OR (old.used IS DISTINCT FROM new.used))) EXECUTE FUNCTION public.history_note_allocation();
+
+ALTER TABLE public.allocations DISABLE TRIGGER history_changed;
+
+--
+-- Name: consumers history_changed; Type: TRIGGER; Schema: public; Owner: -
+--
+
+CREATE CONSTRAINT TRIGGER history_changed AFTER UPDATE OF generation, project_id, user_id, consumer_type_id ON public.consumers DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((((old.generation IS DISTINCT FROM new.generation) OR (old.project_id IS DISTINCT FROM new.project_id)) OR (old.user_id IS DISTINCT FROM new.user_id)) OR (old.consumer_type_id IS DISTINCT FROM new.consumer_type_id))) EXECUTE FUNCTION public.history_note_consumer();
+
+ALTER TABLE public.consumers DISABLE TRIGGER history_changed;
+
+--
+-- Name: inventories history_changed; Type: TRIGGER; Schema: public; Owner: -
+--
+
+CREATE CONSTRAINT TRIGGER history_changed AFTER UPDATE OF total, reserved, min_unit, max_unit, step_size, allocation_ratio ON public.inventories DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((((((((old.total)::integer IS DISTINCT FROM (new.total)::integer) OR ((old.reserved)::integer IS DISTINCT FROM (new.reserved)::integer)) OR ((old.min_unit)::integer IS DISTINCT FROM (new.min_unit)::integer)) OR ((old.max_unit)::integer IS DISTINCT FROM (new.max_unit)::integer)) OR ((old.step_size)::integer IS DISTINCT FROM (new.step_size)::integer)) OR (old.allocation_ratio IS DISTINCT FROM new.allocation_ratio))) EXECUTE FUNCTION public.history_note_inventory();
+
+ALTER TABLE public.inventories DISABLE TRIGGER history_changed;
+
+--
+-- Name: leases history_changed; Type: TRIGGER; Schema: public; Owner: -
+--
+
+CREATE CONSTRAINT TRIGGER history_changed AFTER UPDATE OF seconds, until ON public.leases DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((old.seconds IS DISTINCT FROM new.seconds) OR (old.until IS DISTINCT FROM new.until))) EXECUTE FUNCTION public.history_note_lease();
+
+ALTER TABLE public.leases DISABLE TRIGGER history_changed;
+
+--
+-- Name: provider_generations history_changed; Type: TRIGGER; Schema: public; Owner: -
+--
+
+CREATE CONSTRAINT TRIGGER history_changed AFTER UPDATE OF generation ON public.provider_generations DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((old.generation <> new.generation) AND (current_setting('berth.noted'::text, true) IS DISTINCT FROM 'on'::text))) EXECUTE FUNCTION public.history_note_generation();
+
+ALTER TABLE public.provider_generations DISABLE TRIGGER history_changed;
+
+--
+-- Name: resource_classes history_changed; Type: TRIGGER; Schema: public; Owner: -
+--
+
+CREATE CONSTRAINT TRIGGER history_changed AFTER UPDATE OF name ON public.resource_classes DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((old.name <> new.name)) EXECUTE FUNCTION public.history_note_name();
+
+ALTER TABLE public.resource_classes DISABLE TRIGGER history_changed;
+
+--
+-- Name: resource_providers history_changed; Type: TRIGGER; Schema: public; Owner: -
+--
+
+CREATE CONSTRAINT TRIGGER history_changed AFTER UPDATE ON public.resource_providers DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((((((old.name IS DISTINCT FROM new.name) OR (old.parent_id IS DISTINCT FROM new.parent_id)) OR (old.root_id IS DISTINCT FROM new.root_id)) OR (old.trait_ids IS DISTINCT FROM new.trait_ids)) OR (old.aggregate_ids IS DISTINCT FROM new.aggregate_ids))) EXECUTE FUNCTION public.history_note_provider();
+
+ALTER TABLE public.resource_providers DISABLE TRIGGER history_changed;
+
+--
+-- Name: allocations history_row; Type: TRIGGER; Schema: public; Owner: -
+--
+
+CREATE CONSTRAINT TRIGGER history_row AFTER INSERT OR DELETE ON public.allocations DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((current_setting('berth.noted'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION public.history_note_allocation();
+
+ALTER TABLE public.allocations DISABLE TRIGGER history_row;
+
+--
+-- Name: consumers history_row; Type: TRIGGER; Schema: public; Owner: -
+--
+
+CREATE CONSTRAINT TRIGGER history_row AFTER INSERT OR DELETE ON public.consumers DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((current_setting('berth.noted'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION public.history_note_consumer();
+
+ALTER TABLE public.consumers DISABLE TRIGGER history_row;
+
+--
+-- Name: inventories history_row; Type: TRIGGER; Schema: public; Owner: -
+--
+
+CREATE CONSTRAINT TRIGGER history_row AFTER INSERT OR DELETE ON public.inventories DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.history_note_inventory();
+
+ALTER TABLE public.inventories DISABLE TRIGGER history_row;
+
+--
+-- Name: leases history_row; Type: TRIGGER; Schema: public; Owner: -
+--
+
+CREATE CONSTRAINT TRIGGER history_row AFTER INSERT OR DELETE ON public.leases DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.history_note_lease();
+
+ALTER TABLE public.leases DISABLE TRIGGER history_row;
+
+--
+-- Name: node_allocations history_row; Type: TRIGGER; Schema: public; Owner: -
+--
+
+CREATE CONSTRAINT TRIGGER history_row AFTER INSERT OR DELETE OR UPDATE ON public.node_allocations DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.history_note_node_allocation();
+
+ALTER TABLE public.node_allocations DISABLE TRIGGER history_row;
+
+--
+-- Name: node_traits history_row; Type: TRIGGER; Schema: public; Owner: -
+--
+
+CREATE CONSTRAINT TRIGGER history_row AFTER INSERT OR DELETE ON public.node_traits DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.history_note_node_trait();
+
+ALTER TABLE public.node_traits DISABLE TRIGGER history_row;
+
+--
+-- Name: nodes history_row; Type: TRIGGER; Schema: public; Owner: -
+--
+
+CREATE CONSTRAINT TRIGGER history_row AFTER INSERT OR DELETE OR UPDATE ON public.nodes DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.history_note_node();
+
+ALTER TABLE public.nodes DISABLE TRIGGER history_row;
+
+--
+-- Name: provider_generations history_row; Type: TRIGGER; Schema: public; Owner: -
+--
+
+CREATE CONSTRAINT TRIGGER history_row AFTER INSERT ON public.provider_generations DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.history_note_generation();
+
+ALTER TABLE public.provider_generations DISABLE TRIGGER history_row;
+
+--
+-- Name: resource_providers history_row; Type: TRIGGER; Schema: public; Owner: -
+--
+
+CREATE CONSTRAINT TRIGGER history_row AFTER INSERT OR DELETE ON public.resource_providers DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.history_note_provider();
+
+ALTER TABLE public.resource_providers DISABLE TRIGGER history_row;
+
+--
+-- Name: resource_classes history_row_deleted; Type: TRIGGER; Schema: public; Owner: -
+--
+
+CREATE CONSTRAINT TRIGGER history_row_deleted AFTER DELETE ON public.resource_classes DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (starts_with(old.name, 'CUSTOM_'::text)) EXECUTE FUNCTION public.history_note_name();
+
+ALTER TABLE public.resource_classes DISABLE TRIGGER history_row_deleted;
+
+--
+-- Name: traits history_row_deleted; Type: TRIGGER; Schema: public; Owner: -
+--
+
+CREATE CONSTRAINT TRIGGER history_row_deleted AFTER DELETE ON public.traits DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (starts_with(old.name, 'CUSTOM_'::text)) EXECUTE FUNCTION public.history_note_name();
+
+ALTER TABLE public.traits DISABLE TRIGGER history_row_deleted;
+
+--
+-- Name: resource_classes history_row_made; Type: TRIGGER; Schema: public; Owner: -
+--
+
+CREATE CONSTRAINT TRIGGER history_row_made AFTER INSERT ON public.resource_classes DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (starts_with(new.name, 'CUSTOM_'::text)) EXECUTE FUNCTION public.history_note_name();
+
+ALTER TABLE public.resource_classes DISABLE TRIGGER history_row_made;
+
+--
+-- Name: traits history_row_made; Type: TRIGGER; Schema: public; Owner: -
+--
+
+CREATE CONSTRAINT TRIGGER history_row_made AFTER INSERT ON public.traits DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (starts_with(new.name, 'CUSTOM_'::text)) EXECUTE FUNCTION public.history_note_name();
+
+ALTER TABLE public.traits DISABLE TRIGGER history_row_made;
 
 --
 -- Name: inventories inventories_deleted; Type: TRIGGER; Schema: public; Owner: -

@@ -111,7 +111,7 @@ func trackStatements(t *testing.T, calls []string) map[string]string {
 	if _, err := pgx.ForEachRow(rows, []any{&number, &text}, func() error { found[number] = text; return nil }); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"allocation_claim 1/4", "allocation_claim 3/4", "allocation_claim_providers 3/4", "allocation_change 4/5",
+	for _, want := range []string{"allocation_claim 1/5", "allocation_claim 3/5", "allocation_claim_providers 3/5", "allocation_change 4/5",
 		"node_allocation_decide 4/5", "reshape 7/10"} {
 		if found[want] == "" {
 			t.Errorf("pg_stat_statements does not show %s", want)

@@ -11,6 +11,9 @@
 -- last statement finds amounts in arrays instead of joining them: PostgreSQL sometimes plans a join of an
 -- array and a table as a scan of the table. With enable_seqscan off each statement finds its rows through
 -- an index, also if it is planned while the tables are small.
+--
+-- With berth.caller (see history_step) it notes the whole claim in outbox itself, as its last statement, and the triggers of the
+-- record skip its rows: they would note each of them.
 -- Calls: allocation_raise_unwritten.
 CREATE OR REPLACE FUNCTION allocation_claim_providers(
     p_consumer uuid, p_project text, p_user text, p_type text,
@@ -22,8 +25,12 @@ DECLARE
     v_providers bigint[];
     v_keys bigint[];
     v_written int;
+    v_noted text := coalesce(current_setting('berth.caller', true), '');
 BEGIN
-    INSERT /* allocation_claim_providers 1/4 */ INTO consumers AS made
+    IF v_noted <> '' THEN
+        v_noted := set_config('berth.noted', 'on', true);
+    END IF;
+    INSERT /* allocation_claim_providers 1/5 */ INTO consumers AS made
         (uuid, generation, project_id, user_id, consumer_type_id)
     SELECT p_consumer, 1, found.project, found.owner, found.type
     FROM (
@@ -47,14 +54,17 @@ BEGIN
             ORDER BY requested.position)
     INTO v_consumer, v_providers, v_keys;
     IF v_consumer IS NULL THEN
+        IF v_noted <> '' THEN
+            v_noted := set_config('berth.noted', '', true);
+        END IF;
         RETURN false;
     END IF;
     -- The array locks all rows in the order of their ids before the first update.
-    UPDATE /* allocation_claim_providers 2/4 */ provider_generations SET generation = generation + 1, updated_at = now()
+    UPDATE /* allocation_claim_providers 2/5 */ provider_generations SET generation = generation + 1, updated_at = now()
     WHERE provider_id = ANY (ARRAY(
         SELECT locked.provider_id FROM provider_generations AS locked WHERE locked.provider_id = ANY (v_providers)
         ORDER BY locked.provider_id FOR NO KEY UPDATE));
-    WITH /* allocation_claim_providers 3/4 */ updated AS (
+    WITH /* allocation_claim_providers 3/5 */ updated AS (
         UPDATE inventories SET used = used + p_amounts[array_position(v_keys, provider_id * 2147483648 + class_id)]
         WHERE provider_id = ANY (v_providers)
           AND min_unit <= p_amounts[array_position(v_keys, provider_id * 2147483648 + class_id)]
@@ -74,8 +84,16 @@ BEGIN
     FROM written ORDER BY written.position;
     GET DIAGNOSTICS v_written = ROW_COUNT;
     IF v_written < cardinality(p_classes) THEN
-        PERFORM /* allocation_claim_providers 4/4 */ allocation_raise_unwritten(v_consumer, p_providers, p_classes,
+        PERFORM /* allocation_claim_providers 4/5 */ allocation_raise_unwritten(v_consumer, p_providers, p_classes,
             p_amounts, '{}'::bigint[], '{}'::int[], '{}'::bigint[]);
+    END IF;
+    IF v_noted <> '' THEN
+        INSERT /* allocation_claim_providers 5/5 */ INTO outbox (topic, consumer, after, providers, classes, amounts, generations)
+        SELECT 'claim', p_consumer, jsonb_build_object('consumer_generation', 1,
+            'project_id', p_project, 'user_id', p_user, 'consumer_type', nullif(p_type, '')), p_providers, p_classes, p_amounts, ARRAY(
+            SELECT (SELECT locked.generation FROM provider_generations AS locked WHERE locked.provider_id = v_keys[item.position] / 2147483648)
+            FROM generate_subscripts(v_keys, 1) AS item (position) ORDER BY item.position);
+        v_noted := set_config('berth.noted', '', true);
     END IF;
     RETURN true;
 END

@@ -28,6 +28,7 @@ import (
 	"github.com/berthd/berth/server/search/explainlog"
 	"github.com/berthd/berth/server/wire/forwarded"
 	"github.com/berthd/berth/server/wire/spool"
+	"github.com/berthd/berth/server/work/history"
 	"github.com/berthd/berth/server/work/idempotency"
 	"github.com/berthd/berth/server/work/leases"
 )
@@ -53,6 +54,7 @@ type service struct {
 	explanations *explainlog.Log
 	keys         *idempotency.Cleaner
 	leases       *leases.Remover
+	history      *history.Stepper
 	// conductor is nil without the Bare Metal API.
 	conductor *conductorRun
 	http      *http.Server
@@ -209,6 +211,7 @@ func (s *service) handlers(ctx context.Context) (_ server.Handlers, err error) {
 	s.leases = leases.New(leases.Options{Store: s.store, Log: s.log, Audit: s.audit, Interval: s.Settings.Leases.Interval})
 	options.Leases, options.Placement.LeaseMin = s.leases.Collectors(), s.Settings.Leases.Min
 	s.leases.Start()
+	s.history = history.Start(history.Options{Store: s.store, Log: s.log})
 	if err = s.mountConsole(&options); err != nil {
 		return server.Handlers{}, err
 	}
@@ -310,6 +313,9 @@ func (s *service) close(ctx context.Context) error {
 	}
 	if s.leases != nil {
 		s.leases.Close(ctx)
+	}
+	if s.history != nil {
+		s.history.Close()
 	}
 	if s.explanations != nil {
 		s.explanations.Close(ctx)

@@ -23,6 +23,7 @@ import (
 	"github.com/berthd/berth/internal/test/servertest"
 	"github.com/berthd/berth/internal/test/storetest"
 	"github.com/berthd/berth/server/data/postgres"
+	"github.com/berthd/berth/server/data/store"
 )
 
 func TestMain(m *testing.M) { storetest.Main(m) }
@@ -56,6 +57,8 @@ type traffic struct {
 	// behind a transaction pooler.
 	isolation string
 	pooled    bool
+	// recorded turns on the record of changes, which must lead to the database.
+	recorded bool
 }
 
 // verdict is the result of a history.
@@ -125,6 +128,13 @@ func (wanted traffic) run(t *testing.T, edits []edit) *verdict {
 	if made.inconsistencies, err = dbtest.Inconsistencies(t.Context(), db); err != nil {
 		t.Fatal(err)
 	}
+	if wanted.recorded {
+		found, err := dbtest.RecordFindings(t.Context(), db)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made.inconsistencies = append(made.inconsistencies, found...)
+	}
 	made.deadlocks = deadlocks(t, db)
 	return made
 }
@@ -153,6 +163,10 @@ func (wanted traffic) recordHere(t *testing.T, db *dbtest.DB) (calls []*history.
 	listening := service.Listen(t)
 	leases, end := leasesOf(t, db, service.Store)
 	defer end()
+	endSteps := func() {}
+	if wanted.recorded {
+		endSteps = stepHistory(t, db, service.Store)
+	}
 	calls = wanted.record(t, listening.URL, leases, func() string {
 		listening.Close() // waits for requests whose connections clients have closed
 		listening = service.Listen(t)
@@ -163,8 +177,35 @@ func (wanted traffic) recordHere(t *testing.T, db *dbtest.DB) (calls []*history.
 	}
 	retried = service.Store.Pool().Retries()
 	listening.Close()
+	endSteps()
 	service.Store.Close()
 	return calls, retried
+}
+
+// stepHistory turns the record of changes on, and puts what is committed in order until the function that it returns is called.
+func stepHistory(t *testing.T, db *dbtest.DB, on *store.Store) (end func()) {
+	t.Helper()
+	dbtest.TurnRecordOn(t, db)
+	if _, err := on.HistoryState(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var steppers sync.WaitGroup
+	ended := make(chan struct{})
+	for range 2 { // as two servers do
+		steppers.Go(func() {
+			for {
+				select {
+				case <-ended:
+					return
+				case <-time.After(20 * time.Millisecond):
+				}
+				if _, err := on.HistoryStep(t.Context(), false); err != nil {
+					t.Errorf("step: %v", err)
+				}
+			}
+		})
+	}
+	return func() { close(ended); steppers.Wait() }
 }
 
 // record runs the clients for a duration and returns their calls. leases are those of the database; nil: none expires. settle waits until no request is running, and returns
@@ -267,7 +308,7 @@ func summary(calls []*history.Call) string {
 func TestHistory_ConcurrentClients_Linearizable(t *testing.T) {
 	for name, wanted := range map[string]traffic{
 		"spread over 16 districts": {districts: 16, cut: 5},
-		"crowded into 8":           {districts: 8, cut: 3},
+		"crowded into 8, recorded": {districts: 8, cut: 3, recorded: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			wanted.seed, wanted.lasts, wanted.guarded, wanted.whole = *seed, *duration, true, true
@@ -296,7 +337,7 @@ func TestHistory_DefaultIsolationOfDatabase_Linearizable(t *testing.T) {
 		for way, pooled := range map[string]bool{"direct": false, "pooler": true} {
 			t.Run(level+", "+way, func(t *testing.T) {
 				found := traffic{
-					districts: 8, seed: *seed, lasts: time.Second, guarded: true, pictures: pictures(t), isolation: level, pooled: pooled,
+					districts: 8, seed: *seed, lasts: time.Second, guarded: true, pictures: pictures(t), isolation: level, pooled: pooled, recorded: true,
 				}.run(t, nil)
 				t.Logf("seed %d; %s; %d writes retried; checked in %s", *seed, summary(found.calls), found.retried, found.checking)
 				for _, finding := range slices.Concat(found.Unexplained, found.Undecided, found.inconsistencies) {

@@ -82,6 +82,12 @@ func TestMigration_Roles_HaveLeastPrivilege(t *testing.T) {
 			allowed(t, as.service, "INSERT INTO later (name) VALUES ('one')", "UPDATE later SET name = 'two'", "SELECT later_count()",
 				"INSERT INTO traits (name) VALUES ('CUSTOM_A')", "DELETE FROM traits",
 				"SELECT nextval('later_id_seq')", "BEGIN; LOCK TABLE nodes IN EXCLUSIVE MODE; ROLLBACK")
+			// The service turns the record of changes on, makes its partitions, and drops them.
+			allowed(t, as.service, "SELECT history_update('on', 1, 0)",
+				"DO $$ BEGIN WHILE history_switch() LOOP END LOOP; END $$", "SELECT history_settle('0')",
+				"INSERT INTO traits (name) VALUES ('CUSTOM_A')", "SELECT history_step(true)", "SELECT history_day('2026-01-01', 1)",
+				"SELECT history_prune()", "DELETE FROM traits")
+			denied(t, as.readOnly, "SELECT history_switch()", "SELECT history_day('2026-01-01', 1)", "SELECT history_prune()")
 			allowed(t, as.readOnly, "SELECT count(*) FROM later", "SELECT later_count()", "SELECT last_value FROM later_id_seq")
 			denied(t, as.service, "ALTER TABLE traits ADD COLUMN color text", "DROP TABLE later", "TRUNCATE later",
 				"CREATE TABLE mine (id int)", "DROP FUNCTION later_count()", "CREATE SCHEMA mine", "COMMENT ON TABLE traits IS 'x'",

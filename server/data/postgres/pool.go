@@ -115,7 +115,7 @@ func (p *Pool) Acquire(ctx context.Context) (*Conn, error) {
 	return &Conn{conn, p.pooled}, nil
 }
 
-func (p *Pool) primary() *Primary { return &Primary{p.pool, p.pooled} }
+func (p *Pool) primary() *Primary { return &Primary{Pool: p.pool, pooled: p.pooled} }
 
 // Ping returns an error if the database does not respond. It uses a connection of the monitoring pool, not of requests.
 func (p *Pool) Ping(ctx context.Context) error {

@@ -25,6 +25,8 @@ type Primary struct {
 	*pgxpool.Pool
 	// pooled is set behind a transaction pooler, where no parameter of the session sets the isolation level.
 	pooled bool
+	// before adds the statements behind which each one is executed; nil: none.
+	before func(*pgx.Batch)
 }
 
 // Conn is an acquired connection. Outside of a transaction each call is one transaction in READ COMMITTED.
@@ -38,7 +40,7 @@ type acquired = pgxpool.Conn
 
 // Exec implements db.DBTX.
 func (p *Primary) Exec(ctx context.Context, statement string, args ...any) (pgconn.CommandTag, error) {
-	if p.pooled {
+	if p.pooled || p.before != nil {
 		return p.After(nil, nil).Exec(ctx, statement, args...)
 	}
 	return p.Pool.Exec(ctx, statement, args...)
@@ -46,7 +48,7 @@ func (p *Primary) Exec(ctx context.Context, statement string, args ...any) (pgco
 
 // Query implements db.DBTX.
 func (p *Primary) Query(ctx context.Context, statement string, args ...any) (pgx.Rows, error) {
-	if p.pooled {
+	if p.pooled || p.before != nil {
 		return p.After(nil, nil).Query(ctx, statement, args...)
 	}
 	return p.Pool.Query(ctx, statement, args...)
@@ -54,7 +56,7 @@ func (p *Primary) Query(ctx context.Context, statement string, args ...any) (pgx
 
 // QueryRow implements db.DBTX.
 func (p *Primary) QueryRow(ctx context.Context, statement string, args ...any) pgx.Row {
-	if p.pooled {
+	if p.pooled || p.before != nil {
 		return p.After(nil, nil).QueryRow(ctx, statement, args...)
 	}
 	return p.Pool.QueryRow(ctx, statement, args...)
@@ -69,7 +71,13 @@ func (p *Primary) Begin(ctx context.Context) (pgx.Tx, error) {
 // round trip and is one transaction in READ COMMITTED, which PostgreSQL commits at its end. failed, if not nil, maps an
 // error of the statements of queue.
 func (p *Primary) After(queue func(*pgx.Batch), failed func(error) error) db.DBTX {
-	return &batchedStatement{to: p.Pool, pooled: p.pooled, queue: queue, failed: failed}
+	return &batchedStatement{to: p.Pool, pooled: p.pooled, before: p.before, queue: queue, failed: failed}
+}
+
+// Behind returns the same connections, which execute each statement behind those that queue adds to a batch, as After does.
+// Transactions that Begin begins do not.
+func (p *Primary) Behind(queue func(*pgx.Batch)) *Primary {
+	return &Primary{Pool: p.Pool, pooled: p.pooled, before: queue}
 }
 
 // isSingle reports whether the next statement is a transaction of its own that lacks the isolation level.
@@ -112,6 +120,7 @@ type batchedStatement struct {
 		SendBatch(context.Context, *pgx.Batch) pgx.BatchResults
 	}
 	pooled bool
+	before func(*pgx.Batch)
 	queue  func(*pgx.Batch)
 	failed func(error) error
 }
@@ -121,6 +130,9 @@ func (s *batchedStatement) begin(ctx context.Context, statement string, args []a
 	batch := &pgx.Batch{}
 	if s.pooled {
 		batch.Queue(setReadCommitted)
+	}
+	if s.before != nil {
+		s.before(batch)
 	}
 	if s.queue != nil {
 		s.queue(batch)

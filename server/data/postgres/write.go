@@ -113,7 +113,7 @@ func (p *Pool) turn(ctx context.Context, kind WriteKind, run func(*Primary) erro
 	if err != nil {
 		return err
 	}
-	return run(&Primary{pool, p.pooled})
+	return run(&Primary{Pool: pool, pooled: p.pooled})
 }
 
 // afterConnError reports whether to retry a write after a connection error, or returns the error for the client.

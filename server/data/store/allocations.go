@@ -109,7 +109,17 @@ func (s *Store) ProviderAllocationList(ctx context.Context, provider uuid.UUID) 
 func (s *Store) AllocationReplace(ctx context.Context, claims []Claim, checkGenerations bool) error {
 	params := flatten(claims, checkGenerations)
 	params.Leases = leasesOf(claims, false)
-	return s.write(ctx, writeTargets{providers: params.Providers, consumers: params.Consumers, brief: true}, func(to db.DBTX) error { return s.queries.AllocationReplace(ctx, to, params) })
+	of := writeTargets{providers: params.Providers, consumers: params.Consumers, brief: true}
+	if caller := s.caller(ctx); caller != "" {
+		return s.write(sendsCaller(ctx), of, func(to db.DBTX) error {
+			return s.queries.AllocationReplaceRecorded(ctx, to, db.AllocationReplaceRecordedParams{
+				Leases: params.Leases, Consumers: params.Consumers, Caller: caller, Projects: params.Projects, Users: params.Users,
+				Types: params.Types, CheckGenerations: params.CheckGenerations, Generations: params.Generations, Unseen: params.Unseen,
+				Owners: params.Owners, Providers: params.Providers, Classes: params.Classes, Amounts: params.Amounts,
+			})
+		})
+	}
+	return s.write(ctx, of, func(to db.DBTX) error { return s.queries.AllocationReplace(ctx, to, params) })
 }
 
 // AllocationDelete deletes all allocations of a consumer and reports whether there were any. A nil generation is not

@@ -197,7 +197,7 @@ func (m *stateMachine) compareConsumers(ctx context.Context, t *rapid.T) {
 
 func TestModel_ClaimsAndInventories_MatchStore(t *testing.T) {
 	t.Parallel()
-	b := setup(t, 1)
+	b := recorded(t, setup(t, 1))
 	number := 0
 	rapid.Check(t, func(t *rapid.T) {
 		number++

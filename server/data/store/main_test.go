@@ -44,6 +44,15 @@ func setup(t testing.TB, connections int32) *bundle {
 	return &bundle{Store: opened, t: t, db: db}
 }
 
+// recorded turns on the record of changes, which at the end of the test must lead to the database.
+func recorded(t testing.TB, b *bundle) *bundle {
+	t.Helper()
+	dbtest.Record(t, b.db)
+	_, err := b.HistoryState(t.Context())
+	b.must(err)
+	return b
+}
+
 // must fails the test for an unexpected error.
 func (b *bundle) must(err error) {
 	b.t.Helper()

@@ -296,6 +296,7 @@ func TestModel_RandomNodeOperations_MatchStore(t *testing.T) {
 	t.Parallel()
 	backends(t, func(t *testing.T, b *bundle) {
 		tally, number := newWorldTally(), 0
+		recorded(t, b)
 		rapid.Check(t, func(t *rapid.T) {
 			number++
 			tally.begun()

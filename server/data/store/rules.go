@@ -55,6 +55,8 @@ const (
 	// Leases.
 	LeaseUntilOutOfRange Rule = "PL080"
 	LeaseOfNode          Rule = "PL081"
+	// The record of changes.
+	HistoryGenerationConflict Rule = "PL090"
 	// Claims that choose one of several candidates.
 	ClaimNoneLeft  Rule = "PL060"
 	ClaimContended Rule = "PL062"

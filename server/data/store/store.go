@@ -25,6 +25,8 @@ type Store struct {
 	// keys is shared by all copies of the store. key is that of the next write; nil: it has none.
 	keys *idempotencyKeys
 	key  *IdempotencyKey
+	// recording is shared by all copies of the store.
+	recording *recording
 }
 
 // Open opens the connections to a database and returns their store. It returns an error if the database does not
@@ -38,7 +40,7 @@ func Open(ctx context.Context, options postgres.Options) (*Store, error) {
 	return &Store{
 		pool: pool, queries: db.New(), conductors: pool.NewSidePool(conductorConnections),
 		explanations: pool.NewSidePool(explanationConnections),
-		keys:         &idempotencyKeys{running: map[keyName]*keyTurn{}},
+		keys:         &idempotencyKeys{running: map[keyName]*keyTurn{}}, recording: &recording{},
 	}, nil
 }
 
@@ -50,7 +52,7 @@ func (s *Store) Close() { s.pool.Close() }
 
 // preparedWrites are the statements that are expected to fail, such as a claim that exceeds the capacity.
 var preparedWrites = []string{
-	db.IdempotencyBegin, db.AllocationReplace, db.Reshape, db.ReshapePatch, db.TreeReplace,
+	db.IdempotencyBegin, db.CallerSet, db.AllocationReplace, db.AllocationReplaceRecorded, db.Reshape, db.ReshapePatch, db.TreeReplace,
 	db.ClaimCreate, db.ClaimCreateNamed, db.ClaimCreateMany,
 	db.InventoryReplace, db.InventoryUpdate, db.InventoryCreate, db.InventoryDelete, db.InventoryClear,
 	db.ProviderCreate, db.ProviderUpdate, db.ProviderDelete, db.ProviderTraitReplace, db.ProviderAggregateReplace,

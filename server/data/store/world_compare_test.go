@@ -214,7 +214,7 @@ func TestModel_RandomOperations_MatchStore(t *testing.T) {
 		for range worldParts {
 			t.Run("sequences", func(t *testing.T) {
 				t.Parallel()
-				b, number := setup(t, 1), 0
+				b, number := recorded(t, setup(t, 1)), 0
 				rapid.Check(t, func(t *rapid.T) {
 					number++
 					tally.begun()

@@ -83,7 +83,7 @@ func (s *Store) writeBaremetal(ctx context.Context, run func(*postgres.Primary) 
 	return s.retryWrite(ctx, baremetalWrite, run)
 }
 
-// retryWrite is write with the error handling of kind.
+// retryWrite is write with the error handling of kind. While changes are recorded it sends who asks.
 func (s *Store) retryWrite(ctx context.Context, kind postgres.WriteKind, run func(*postgres.Primary) error) error {
-	return ruleViolationFromPg(s.pool.Write(ctx, kind, run))
+	return ruleViolationFromPg(s.pool.Write(ctx, kind, func(to *postgres.Primary) error { return run(s.withCaller(ctx, to)) }))
 }

@@ -64,6 +64,7 @@ func (c *Conductor) Register(ctx context.Context) error {
 // deciding; it interrupts steps of drivers, and the conductor that takes over the node repeats them. At the end it
 // unregisters the conductor.
 func (c *Conductor) Run(ctx context.Context) error {
+	ctx = store.AsProcess(ctx, store.ProcessConductor+" "+c.Hostname)
 	if c.registerWithRetry(ctx) != nil {
 		return c.unregister(ctx) // the context ended before the start; Register may have run before
 	}

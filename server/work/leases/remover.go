@@ -151,7 +151,7 @@ func (r *Remover) pass(ctx context.Context) error {
 	for more := true; more; {
 		next := time.Now().Add(stepInterval)
 		// Close does not cancel it: it may have removed consumers, whose lines would be missing.
-		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), stepTimeout)
+		bounded, cancel := context.WithTimeout(store.AsProcess(context.WithoutCancel(ctx), store.ProcessLease), stepTimeout)
 		removed, again, err := r.Store.LeaseExpire(bounded)
 		cancel()
 		if err != nil {

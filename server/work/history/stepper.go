@@ -1,0 +1,112 @@
+// Package history keeps the record of changes: every second it puts what was committed in order, it begins and ends the record as the
+// settings say, and it deletes the days that are no longer kept. Every server does so; the database lets one at a time.
+//
+// It is not for reading: operations read the record through package store. It does not write changes into it either: the functions and
+// triggers of the database do.
+package history
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/berthd/berth/server/data/store"
+	"github.com/berthd/berth/server/observe/loglimit"
+)
+
+const (
+	// interval is the time between two passes. Without a record, a pass reads one row.
+	interval = time.Second
+	// settleDelay is the time from the last enabled trigger to the state on: each server has noticed by then, and sends who asks.
+	settleDelay = 3 * interval
+	// pruneInterval is the time between two looks for days that are no longer kept.
+	pruneInterval = time.Minute
+	// passTimeout bounds the statements of a pass.
+	passTimeout = 30 * time.Second
+	// failureInterval is the time between two log lines about failures.
+	failureInterval = time.Minute
+)
+
+// Options configure a Stepper.
+type Options struct {
+	Store *store.Store
+	Log   *slog.Logger
+}
+
+// Stepper makes the passes.
+type Stepper struct {
+	Options
+	failures *loglimit.Limiter
+	stop     context.CancelFunc
+	ended    sync.WaitGroup
+	// switched is the state for which all triggers are known to be enabled or disabled.
+	switched string
+	// pruned is the time of the last look for days that are no longer kept.
+	pruned time.Time
+}
+
+// Start starts the passes. The first one begins at once.
+func Start(options Options) *Stepper {
+	ctx, stop := context.WithCancel(context.Background())
+	s := &Stepper{Options: options, failures: loglimit.New(failureInterval), stop: stop}
+	s.ended.Go(func() { s.run(ctx) })
+	return s
+}
+
+// Close stops the passes and waits for the one that runs, whose statements it cancels.
+func (s *Stepper) Close() {
+	s.stop()
+	s.ended.Wait()
+}
+
+func (s *Stepper) run(ctx context.Context) {
+	for {
+		if err := s.pass(ctx); err != nil && ctx.Err() == nil {
+			const text = "cannot put changes in order for the history"
+			if suppressed, ok := s.failures.Allow(text, time.Now()); ok {
+				s.Log.Error(text, "error", err, "suppressed", suppressed)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(interval):
+		}
+	}
+}
+
+// pass does what the state of the record asks for.
+func (s *Stepper) pass(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, passTimeout)
+	defer cancel()
+	state, err := s.Store.HistoryState(ctx)
+	if err != nil {
+		return err
+	}
+	if state != s.switched {
+		if err := s.Store.HistorySwitch(ctx); err != nil {
+			return err
+		}
+		if state == store.HistoryStarting {
+			if state, err = s.Store.HistorySettle(ctx, settleDelay); err != nil {
+				return err
+			}
+		}
+		if state != store.HistoryStarting {
+			s.Log.Info("the state of the history has changed", "state", state)
+			s.switched = state
+		}
+	}
+	if time.Since(s.pruned) > pruneInterval {
+		if err := s.Store.HistoryPrune(ctx); err != nil {
+			return err
+		}
+		s.pruned = time.Now()
+	}
+	if state == store.HistoryOff {
+		return nil
+	}
+	_, err = s.Store.HistoryStep(ctx, false)
+	return err
+}
