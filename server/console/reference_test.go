@@ -18,6 +18,7 @@ func TestConsole_APIReference_FitsIsDarkAndSearches(t *testing.T) {
 	chromium := browser.Start(t)
 	s := newSite(t, siteOptions{})
 	for _, window := range windows {
+		window.options.Window = *looks != "" // for the picture
 		page := chromium.Open(t, s.url+"/console/who", window.options)
 		page.Click(t, `.nav a[href="/docs"]`)
 		page.WaitFor(t, `document.querySelectorAll(".opblock").length > 20`)

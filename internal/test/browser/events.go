@@ -155,11 +155,18 @@ func (l *eventLog) dismissDialogs(ctx context.Context) {
 }
 
 // Events returns all violations of the Content-Security-Policy, exceptions, failed loads, requests to other hosts,
-// dialogs, errors and warnings of the console since Open, in order. The status of the document itself is not among them.
+// dialogs, errors and warnings of the console since Open or Forget, in order. The status of the document itself is not among them.
 func (p *Page) Events() []string {
 	p.log.mu.Lock()
 	defer p.log.mu.Unlock()
 	return slices.Clone(p.log.faults)
+}
+
+// Forget makes Events and Faults report only what happens from now on.
+func (p *Page) Forget() {
+	p.log.mu.Lock()
+	defer p.log.mu.Unlock()
+	p.log.faults = nil
 }
 
 func (l *eventLog) documentStatus() int {

@@ -85,7 +85,7 @@ func TestConsole_Keys_ReachFocusedElement(t *testing.T) {
 
 func TestConsole_Boxes_AreRoundedAndOrdered(t *testing.T) {
 	t.Parallel()
-	p := Start(t).Open(t, serve(t, document("", `<svg class="bar" width="101" height="9" role="img" aria-label="Bar"></svg><p hidden>Hidden</p><div class="tall"></div>`)), Options{})
+	p := Start(t).Open(t, serve(t, document("", `<svg class="bar" width="101" height="9" role="img" aria-label="Bar"></svg><p hidden>Hidden</p><div class="tall"></div>`)), Options{Window: true})
 	boxes := p.Boxes(t)
 	if len(boxes) != 2 || boxes[0].Element != "h1" || boxes[0].Text != "Test" || boxes[1].Element != "svg.bar" ||
 		boxes[1].Width != 100 || boxes[1].Height != 8 || boxes[1].X != 8 || boxes[1].Y <= boxes[0].Y {
