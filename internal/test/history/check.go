@@ -2,6 +2,7 @@ package history
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"math"
@@ -23,6 +24,9 @@ type Views struct {
 	Timeout time.Duration
 	// Directory is the directory for the visualizations of unexplained views.
 	Directory string
+	// First leaves out the views of whole districts if one of a provider or consumer is unexplained: the search in a
+	// district without an order seldom ends before the timeout.
+	First bool
 }
 
 // view is a part of the history with its sequential model.
@@ -44,7 +48,16 @@ type Findings struct {
 // Check checks a history in all views. It returns an error if it cannot write a visualization.
 func (v Views) Check(calls []*Call) (Findings, error) {
 	findings := Findings{Unexplained: unexplained(calls)}
-	parts := views(calls)
+	parts, wholes := views(calls)
+	err := v.checkEach(parts, &findings)
+	if err == nil && (!v.First || len(findings.Unexplained) == 0) {
+		err = v.checkEach(wholes, &findings)
+	}
+	return findings, err
+}
+
+// checkEach checks views and adds what it finds.
+func (v Views) checkEach(parts []view, findings *Findings) error {
 	verdicts := make([]Findings, len(parts))
 	failures := make([]error, len(parts))
 	var group sync.WaitGroup
@@ -57,14 +70,11 @@ func (v Views) Check(calls []*Call) (Findings, error) {
 		})
 	}
 	group.Wait()
-	for i := range parts {
-		if err := failures[i]; err != nil {
-			return Findings{}, err
-		}
-		findings.Unexplained = append(findings.Unexplained, verdicts[i].Unexplained...)
-		findings.Undecided = append(findings.Undecided, verdicts[i].Undecided...)
+	for _, of := range verdicts {
+		findings.Unexplained = append(findings.Unexplained, of.Unexplained...)
+		findings.Undecided = append(findings.Undecided, of.Undecided...)
 	}
-	return findings, nil
+	return errors.Join(failures...)
 }
 
 func (v Views) check(part *view) (Findings, error) {
@@ -101,8 +111,8 @@ func unexplained(calls []*Call) (findings []string) {
 	return findings
 }
 
-// views returns the views of a history.
-func views(calls []*Call) []view {
+// views returns the views of a history: those of one provider or consumer, and those of whole districts.
+func views(calls []*Call) (parts, wholes []view) {
 	var districts []*Partition
 	byDistrict := map[*Partition][]*Call{}
 	for _, call := range calls {
@@ -111,12 +121,11 @@ func views(calls []*Call) []view {
 		}
 		byDistrict[call.Partition] = append(byDistrict[call.Partition], call)
 	}
-	var made []view
 	for _, d := range districts {
-		calls := byDistrict[d]
-		part := func(name string, of porcupine.Model, touches func(*Call) bool) {
-			made = append(made, view{fmt.Sprintf("district-%d%s", d.Number, name), of,
-				slices.DeleteFunc(slices.Clone(calls), func(c *Call) bool { return !touches(c) })})
+		calls, name := byDistrict[d], fmt.Sprintf("district-%d", d.Number)
+		part := func(suffix string, of porcupine.Model, touches func(*Call) bool) {
+			touching := slices.DeleteFunc(slices.Clone(calls), func(c *Call) bool { return !touches(c) })
+			parts = append(parts, view{name + suffix, of, touching})
 		}
 		been := whoWasWhere(calls)
 		for p := range providers {
@@ -129,9 +138,9 @@ func views(calls []*Call) []view {
 				return now.After(who, of, answer)
 			}), func(c *Call) bool { return model.TouchesConsumer(c.Operation, &c.Answer, who) })
 		}
-		part("", modelOf(model.State.After), func(*Call) bool { return true })
+		wholes = append(wholes, view{name, modelOf(model.State.After), calls})
 	}
-	return made
+	return parts, wholes
 }
 
 // whoWasWhere returns the consumers for which a call sets allocations, by provider.

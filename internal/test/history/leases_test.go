@@ -48,14 +48,15 @@ var leaseMutations = map[string]struct {
 	by    detector
 }{
 	"a removal does not compare the end after it has locked": {[]edit{
-		{"lease_expire", "PERFORM allocation_lock_providers(v_ids, '{}');", window + " PERFORM allocation_lock_providers(v_ids, '{}');"},
+		{"lease_expire", "PERFORM allocation_lock_providers(v_ids, '{}');", longWindow + " PERFORM allocation_lock_providers(v_ids, '{}');"},
 		{"lease_expire", "AND lease.expires_at <= clock_timestamp()\n        ORDER BY lease.consumer_id FOR UPDATE", "ORDER BY lease.consumer_id FOR UPDATE"},
 	}, byHistory},
 	"a write that gives a lease does not begin it": {[]edit{
+		{"lease_expire", "moved := 0;", longWindow + " moved := 0;"},
 		{"lease_write", "expires_at = excluded.expires_at, due = least(lease.due, excluded.due)", "expires_at = lease.expires_at, due = lease.due"},
 	}, byHistory},
 	"a renewal does not find a consumer that was created again": {[]edit{
-		{"lease_renew", "v_now := clock_timestamp();", window + " v_now := clock_timestamp();"},
+		{"lease_renew", "v_now := clock_timestamp();", longWindow + " v_now := clock_timestamp();"},
 		{"lease_renew", "renewed.consumer_id IS NOT NULL OR found.id IS NOT NULL\n            AND (NOT found.leased OR EXISTS (SELECT FROM consumers AS consumer WHERE consumer.id = found.id))",
 			"renewed.consumer_id IS NOT NULL OR EXISTS (SELECT FROM consumers AS consumer WHERE consumer.uuid = requested.uuid)"},
 	}, byHistory},
