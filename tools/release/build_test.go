@@ -6,6 +6,7 @@ import (
 	"debug/buildinfo"
 	"debug/elf"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -24,10 +25,19 @@ type built struct {
 }
 
 // first and second return two builds of the same commit in two directories. All tests share them, because each builds
-// the program twice.
+// the program twice. The second begins after the first, whose compiled packages it finds in Go's cache, beside the tests of
+// the first, where all tests run.
 var (
-	first  = sync.OnceValues(func() (*built, error) { return buildIn("first") })
+	first = sync.OnceValues(func() (*built, error) {
+		b, err := buildIn("first")
+		if flag.Lookup("test.run").Value.String() == "" {
+			beside.Go(func() { _, _ = second() })
+		}
+		return b, err
+	})
 	second = sync.OnceValues(func() (*built, error) { return buildIn("second/with a space") })
+	// beside ends with the second build.
+	beside sync.WaitGroup
 )
 
 // scratch is the directory of both builds. TestMain deletes it.
@@ -43,6 +53,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	code := m.Run()
+	beside.Wait()
 	_ = os.RemoveAll(scratch)
 	os.Exit(code)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"text/template"
 
 	"github.com/goreleaser/nfpm/v2"
@@ -43,32 +45,49 @@ var formats = []format{
 
 const documentation = "/usr/share/doc/berth"
 
-// writePackages writes the packages of all formats and architectures.
+// writePackages writes the packages of all formats and architectures. It compresses the program in each of them, so it makes
+// them at the same time.
 func (r *release) writePackages(context.Context) error {
+	var packing sync.WaitGroup
+	errs := make(chan error, len(formats)*len(architectures))
+	var packages []func() error
 	for _, f := range formats {
-		packager, err := nfpm.Get(f.name)
-		if err != nil {
-			return err
-		}
 		for _, arch := range architectures {
 			contents, err := r.contents(&f, arch)
 			if err != nil {
 				return err
 			}
-			info := nfpm.WithDefaults(r.packageInfo(&f, arch, contents))
-			if err := nfpm.PrepareForPackager(info, f.name); err != nil {
-				return err
-			}
-			var packed bytes.Buffer
-			if err := packager.Package(info, &packed); err != nil {
-				return err
-			}
-			if err := os.WriteFile(r.file(arch+"."+f.name), packed.Bytes(), 0o644); err != nil {
-				return err
-			}
+			packages = append(packages, func() error { return r.writePackage(&f, arch, contents) })
 		}
 	}
-	return nil
+	// All sources exist now; the formats write some of them to the same files.
+	for _, write := range packages {
+		packing.Go(func() { errs <- write() })
+	}
+	packing.Wait()
+	close(errs)
+	var failed []error
+	for err := range errs {
+		failed = append(failed, err)
+	}
+	return errors.Join(failed...)
+}
+
+// writePackage writes one package.
+func (r *release) writePackage(f *format, arch string, contents files.Contents) error {
+	packager, err := nfpm.Get(f.name)
+	if err != nil {
+		return err
+	}
+	info := nfpm.WithDefaults(r.packageInfo(f, arch, contents))
+	if err := nfpm.PrepareForPackager(info, f.name); err != nil {
+		return err
+	}
+	var packed bytes.Buffer
+	if err := packager.Package(info, &packed); err != nil {
+		return err
+	}
+	return os.WriteFile(r.file(arch+"."+f.name), packed.Bytes(), 0o644)
 }
 
 func (r *release) packageInfo(f *format, arch string, contents files.Contents) *nfpm.Info {
