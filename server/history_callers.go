@@ -8,8 +8,8 @@ import (
 	"github.com/berthd/berth/server/wire/request"
 )
 
-// callerOf returns who asks for a write, for the record of changes.
-func callerOf(ctx context.Context) store.Caller {
+// CallerOf returns who asks for a write, for the record of changes: see store.RecordCallers.
+func CallerOf(ctx context.Context) store.Caller {
 	info, caller := request.From(ctx), auth.From(ctx)
 	return store.Caller{
 		RequestID: info.ID, GlobalRequestID: info.GlobalID, UserID: caller.UserID, ProjectID: caller.ProjectID,

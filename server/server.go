@@ -142,7 +142,6 @@ func New(options Options) Handlers {
 	if options.Placement.Search == nil {
 		options.Placement.Search = candidates.New(options.Store.Pool())
 	}
-	options.Store.RecordCallers(callerOf)
 	options.Placement.Search.ReportGivenUp(logGivenUp(loglimit.New(givenUpLogInterval)))
 	limiter := newLimiter(options.Limits, options.Spool)
 	if options.Searches == nil {

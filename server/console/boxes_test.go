@@ -25,7 +25,7 @@ const changed = "#"
 // Other pages change the counts of those in counting, because they ask what finds nothing. The list of nodes has no golden
 // list: the service selects the nodes of allocations at random.
 var (
-	counting     = []string{"explanations", "class", "trait"}
+	counting     = []string{"overview", "explanations", "class", "trait"}
 	withoutBoxes = []string{"baremetal"}
 )
 

@@ -211,6 +211,7 @@ func (s *service) handlers(ctx context.Context) (_ server.Handlers, err error) {
 	s.leases = leases.New(leases.Options{Store: s.store, Log: s.log, Audit: s.audit, Interval: s.Settings.Leases.Interval})
 	options.Leases, options.Placement.LeaseMin = s.leases.Collectors(), s.Settings.Leases.Min
 	s.leases.Start()
+	s.store.RecordCallers(server.CallerOf)
 	s.history = history.Start(history.Options{Store: s.store, Log: s.log})
 	if err = s.mountConsole(&options); err != nil {
 		return server.Handlers{}, err

@@ -26,6 +26,7 @@ const (
 	byAudit    detector = "audit"    // the database is inconsistent
 	byDeadlock detector = "deadlock" // PostgreSQL aborted writes in a lock cycle
 	byRetries  detector = "retries"  // writes exhausted their retries
+	byRecord   detector = "record"   // the record of changes does not lead to the database
 )
 
 // pause replaces a lock, and widens the window for a race.

@@ -60,6 +60,7 @@ func New(t testing.TB, options Options) *Server {
 		t.Fatal(err)
 	}
 	t.Cleanup(made.Store.Close)
+	made.Store.RecordCallers(server.CallerOf)
 	if options.StandardNames {
 		if err := made.Store.SyncStandardNames(t.Context()); err != nil {
 			t.Fatal(err)
