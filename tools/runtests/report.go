@@ -10,9 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -27,10 +25,6 @@ const silence = 20 * time.Second
 // linkerFlags leave debugging information out of the test programs, which halves the time of a build from a warm cache, and
 // leave go vet to `make lint`.
 var linkerFlags = []string{"-ldflags=-w", "-vet=off"}
-
-// atOnce is the number of packages that run at the same time: one more than there are processors, because some of the
-// long ones, such as server/data/cluster and cmd/berth/run, wait for timeouts half of their time.
-var atOnce = "-p=" + strconv.Itoa(runtime.GOMAXPROCS(0)+1)
 
 // garbage is the GOGC of builds and tests: collecting less often saves a tenth of the CPU time.
 const garbage = "400"
@@ -85,7 +79,7 @@ func goTest(ctx context.Context, root string, packages, flags []string, to *repo
 // goTestIn is goTest for packages of one module, whose folder is dir.
 func goTestIn(ctx context.Context, dir string, packages, flags []string, to *report) error {
 	failedBefore := len(to.failed)
-	command := exec.CommandContext(ctx, "go", slices.Concat([]string{"test", "-json", atOnce}, linkerFlags, flags, packages)...)
+	command := exec.CommandContext(ctx, "go", slices.Concat([]string{"test", "-json"}, linkerFlags, flags, packages)...)
 	command.Dir, command.Stderr = dir, os.Stderr
 	command.Env = append(os.Environ(), "GOGC="+cmp.Or(os.Getenv("GOGC"), garbage))
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGINT) }
