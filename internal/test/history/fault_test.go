@@ -48,7 +48,7 @@ const (
 var longWay = edit{"allocation_replace", "IF cardinality(p_consumers) = 1 AND", "IF false AND"}
 
 // raise is the statement with which a claim on one provider locks it.
-const raise = "UPDATE provider_generations SET generation = generation + 1, updated_at = now()\n    WHERE provider_id = v_provider;"
+const raise = "UPDATE provider_generations SET generation = generation + 1, updated_at = now()\n    WHERE provider_id = v_provider\n    RETURNING generation INTO v_generation;"
 
 // raiseSeveral and raiseChanged are the statements with which a claim on several providers and a change lock
 // them, without the order of the locks.
