@@ -3562,7 +3562,7 @@ $$;
 --
 
 COMMENT ON FUNCTION public.history_step(p_wait boolean) IS 'Puts the notes of committed writes in order and writes them to history. Returns the newest index. Each server calls it every
-second; GET /history calls it before it reads.
+second while changes are recorded.
 
 p_wait: wait for a step that is under way; otherwise return without doing anything.
 
@@ -3777,7 +3777,7 @@ $$;
 -- Name: FUNCTION history_update(p_state text, p_keep_days integer, p_generation bigint); Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON FUNCTION public.history_update(p_state text, p_keep_days integer, p_generation bigint) IS 'PUT /history/settings: changes the settings of the record. Returns the state afterwards.
+COMMENT ON FUNCTION public.history_update(p_state text, p_keep_days integer, p_generation bigint) IS 'Changes the settings of the record. Returns the state afterwards. No operation calls it yet.
 
 p_generation is compared. Turning it on begins a new log, and the state is starting until history_settle ends it. Turning it off
 puts first in order what is committed; what is not, is not recorded. 0 days with off removes all days at the next cleaning.

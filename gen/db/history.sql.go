@@ -127,7 +127,7 @@ const HistorySettingsUpdate = `-- name: HistorySettingsUpdate :exec
 SELECT history_update($1::text, $2::int, $3::bigint)
 `
 
-// PUT /history/settings. See the function.
+// See the function. Called by Store.HistorySettingsUpdate, which no operation calls yet.
 func (q *Queries) HistorySettingsUpdate(ctx context.Context, db DBTX, state string, keepDays int32, generation int64) error {
 	_, err := db.Exec(ctx, HistorySettingsUpdate, state, keepDays, generation)
 	return err

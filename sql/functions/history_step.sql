@@ -1,5 +1,5 @@
 -- Puts the notes of committed writes in order and writes them to history. Returns the newest index. Each server calls it every
--- second; GET /history calls it before it reads.
+-- second while changes are recorded.
 --
 -- p_wait: wait for a step that is under way; otherwise return without doing anything.
 --

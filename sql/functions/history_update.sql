@@ -1,4 +1,4 @@
--- PUT /history/settings: changes the settings of the record. Returns the state afterwards.
+-- Changes the settings of the record. Returns the state afterwards. No operation calls it yet.
 --
 -- p_generation is compared. Turning it on begins a new log, and the state is starting until history_settle ends it. Turning it off
 -- puts first in order what is committed; what is not, is not recorded. 0 days with off removes all days at the next cleaning.

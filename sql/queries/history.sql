@@ -24,7 +24,7 @@ SELECT state.state, state.keep_days, state.since, state.log, state.newest, state
     history_bytes()::bigint AS bytes
 FROM history_state AS state;
 
--- PUT /history/settings. See the function.
+-- See the function. Called by Store.HistorySettingsUpdate, which no operation calls yet.
 -- name: HistorySettingsUpdate :exec
 SELECT history_update(@state::text, @keep_days::int, @generation::bigint);
 

@@ -94,7 +94,9 @@ func (s *Stepper) pass(ctx context.Context) error {
 			}
 		}
 		if state != store.HistoryStarting {
-			s.Log.Info("the state of the history has changed", "state", state)
+			if s.switched != "" {
+				s.Log.Info("the state of the history has changed", "before", s.switched, "state", state)
+			}
 			s.switched = state
 		}
 	}
