@@ -153,3 +153,31 @@ func (b *bundle) failExplained(t *rapid.T, w world, q question, wrong []string) 
 	}
 	t.Fatalf("%#v\n%#v\n%s", w, q, strings.Join(wrong, "\n"))
 }
+
+// TestCandidates_ExplainedRepeatedRootTrait_DroppedOnce has a trait twice in root_required: one relaxation drops both.
+func TestCandidates_ExplainedRepeatedRootTrait_DroppedOnce(t *testing.T) {
+	t.Parallel()
+	server := setup(t)
+	deployment, err := bruteforce.ParseDeployment("host  VCPU=4  traits:CUSTOM_OLD\nother  traits:CUSTOM_SSD")
+	if err == nil {
+		err = server.load(deployment)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for repeated, value := range map[string]string{"CUSTOM_SSD,CUSTOM_SSD": "CUSTOM_SSD", "!CUSTOM_OLD,!CUSTOM_OLD": "!CUSTOM_OLD"} {
+		for _, hasBody := range []bool{false, true} {
+			q := question{query: "resources=VCPU:1&root_required=" + repeated, minor: bruteforce.Berth, hasBody: hasBody}
+			if wrong := server.wrongExplained(world{Deployment: deployment}, q); wrong != nil {
+				t.Error(q.query, wrong)
+			}
+			shown, response, err := server.explained(deployment, q)
+			if err != nil || shown == nil {
+				t.Fatalf("%d %s: %v", response.Code, response.Body, err)
+			}
+			if len(shown.Relaxations) != 1 || shown.Relaxations[0].Value != "root_required="+value || shown.Relaxations[0].Candidates != 1 {
+				t.Errorf("%s: relaxations %+v", q.query, shown.Relaxations)
+			}
+		}
+	}
+}

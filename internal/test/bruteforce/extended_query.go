@@ -157,8 +157,9 @@ func (e *extended) readRootTraits() *Refusal {
 			}
 		}
 	}
+	e.rootRequired, e.rootForbidden = unique(e.rootRequired), unique(e.rootForbidden)
 	var both []string
-	for _, name := range slices.Compact(slices.Sorted(slices.Values(e.rootRequired))) {
+	for _, name := range sorted(e.rootRequired) {
 		if slices.Contains(e.rootForbidden, name) {
 			both = append(both, name)
 		}

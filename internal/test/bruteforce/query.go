@@ -121,6 +121,7 @@ func (r *request) read(name, value string, isFirst bool, minor int) error {
 				r.rootRequired = append(r.rootRequired, strings.TrimSpace(trait))
 			}
 		}
+		r.rootRequired, r.rootForbidden = unique(r.rootRequired), unique(r.rootForbidden)
 		return nil
 	case name == "same_subtree" && minor >= 36:
 		r.subtrees = append(r.subtrees, subtree{inside: trimmedList(value)})

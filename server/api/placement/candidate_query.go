@@ -88,7 +88,7 @@ func (a *candidateParser) readRoot(values querystring.Values) error {
 	if err != nil {
 		return err
 	}
-	a.RootRequired, a.RootForbidden = slices.Concat(required...), forbidden
+	a.RootRequired, a.RootForbidden = eachOnce(slices.Concat(required...)), eachOnce(forbidden)
 	var both []string
 	isForbidden := make(map[string]bool, len(forbidden))
 	for _, trait := range forbidden {
@@ -103,7 +103,20 @@ func (a *candidateParser) readRoot(values querystring.Values) error {
 		return nil
 	}
 	slices.Sort(both)
-	return rootRequiredConflict.Of(strings.Join(slices.Compact(both), ", "))
+	return rootRequiredConflict.Of(strings.Join(both, ", "))
+}
+
+// eachOnce returns the names in their order without repetitions, so that an explanation names and drops a repeated trait once.
+func eachOnce(names []string) []string {
+	var kept []string
+	given := make(map[string]bool, len(names))
+	for _, name := range names {
+		if !given[name] {
+			given[name] = true
+			kept = append(kept, name)
+		}
+	}
+	return kept
 }
 
 func (a *candidateParser) readSubtrees(values querystring.Values) error {
