@@ -28,7 +28,7 @@ func buildWithExtension(t *testing.T, newest string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const constant = "ExtensionMax Extension = 6"
+	const constant = "ExtensionMax Extension = 7"
 	if strings.Count(string(source), constant) != 1 {
 		t.Fatalf("%s does not contain exactly once %q", original, constant)
 	}

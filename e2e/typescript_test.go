@@ -16,7 +16,7 @@ import (
 // The documents that clients are generated from: the newest microversion, without and with the extensions.
 const (
 	newestDocument   = "openapi/placement/1.39.json"
-	newestExtensions = "openapi/berth/placement/1.6.json"
+	newestExtensions = "openapi/berth/placement/1.7.json"
 
 	newestBaremetal           = "openapi/baremetal/1.82.json"
 	newestBaremetalExtensions = "openapi/berth/baremetal/1.2.json"

@@ -41,6 +41,7 @@ type letters struct{ enforced, legacy string }
 var (
 	usual       = letters{"yyy --- ss", "yyy --- ss"}
 	reshapes    = letters{"-yy --- ss", "yyy --- ss"}
+	onlyAdmins  = letters{"y-y --- ss", "y-y --- ss"}
 	ownUsages   = letters{"yyy y-- ss", "yyy y-- ss"}
 	otherUsages = usual
 	// For a caller that may not see a node or allocation, everything on it does not exist.
@@ -70,6 +71,8 @@ var accessRows = []struct {
 	{"POST /capacity", "berth:capacity:show", usual},
 	{"POST /claims", "berth:claims:create", usual},
 	{"POST /leases", "berth:leases:renew", usual},
+	{"GET /history/settings", "berth:history:list", usual},
+	{"PUT /history/settings", "berth:history:update", onlyAdmins},
 	{"GET /consumers", "berth:consumers:list", otherUsages},
 	{"GET /consumers?project_id=mine", "berth:consumers:list", ownUsages},
 	{"GET /consumers?project_id=other", "berth:consumers:list", otherUsages},

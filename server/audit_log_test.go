@@ -187,6 +187,8 @@ var auditedWrites = []struct {
 			"consumer_generation": null}], "candidates": [{"allocations": {"` + aProvider + `": {"resources": {"VCPU": 1}}}}]}`},
 	{operation: "lease-renew", method: "POST", path: "/leases", version: "1.39, berth 1.6",
 		body: `{"consumers": ["a0000000-0000-4000-8000-0000000000c1"]}`},
+	{operation: "history-settings-update", method: "PUT", path: "/history/settings", version: "1.39, berth 1.7",
+		body: `{"state": "off", "keep_days": 90, "generation": 0}`},
 	{operation: "provider-delete", method: "DELETE", path: "/resource_providers/" + secondProvider, generations: "none>none"},
 
 	{operation: "node-create", method: "POST", path: "/v1/nodes", body: `{"driver": "fake-hardware", "name": "n1", "resource_class": "bm", "uuid": "` + aNode + `"}`},

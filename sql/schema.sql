@@ -2529,6 +2529,27 @@ $$;
 COMMENT ON FUNCTION public.history_inventory_object(p_inventory public.inventories) IS 'An inventory as notes have it: the members that clients write; null for null.';
 
 --
+-- Name: history_is_switched(); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.history_is_switched() RETURNS boolean
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT /* history_is_switched 1/1 */ NOT EXISTS (
+        SELECT FROM pg_trigger AS found
+        WHERE starts_with(found.tgname::text, 'history_') AND (found.tgenabled = 'D') <> (SELECT state.state = 'off' FROM history_state AS state)
+          AND (SELECT of.relnamespace FROM pg_class AS of WHERE of.oid = found.tgrelid)
+            = (SELECT own.relnamespace FROM pg_class AS own WHERE own.oid = 'outbox'::regclass))
+$$;
+
+--
+-- Name: FUNCTION history_is_switched(); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.history_is_switched() IS 'Returns whether the triggers of all tables are enabled or disabled as the state of the record says: history_switch has nothing to do.
+Called by HistoryState, every second by each server. Locks: none. Plan: pg_trigger, some hundred rows.';
+
+--
 -- Name: node_allocations; Type: TABLE; Schema: public; Owner: -
 --
 
@@ -3404,7 +3425,7 @@ BEGIN
           AND held.pid <> pg_backend_pid());
     v_day := greatest((clock_timestamp() AT TIME ZONE 'UTC')::date,
         (SELECT /* history_step 7/11 */ max(known.day) FROM history_days AS known));
-    IF EXISTS (SELECT /* history_step 8/11 */ FROM outbox AS note WHERE note.seq > v_state.swept) THEN
+    IF v_state.state <> 'off' AND EXISTS (SELECT /* history_step 8/11 */ FROM outbox AS note WHERE note.seq > v_state.swept) THEN
         PERFORM /* history_step 9/11 */ history_day(v_day, v_state.newest + 1);
     END IF;
 
@@ -3575,6 +3596,8 @@ it ends: when all that held one at an earlier look have ended, nothing below the
 
 Several notes of one object in one write become one change: what was before the first, what is after the last. An object that is
 then the same is no change. Callers set berth.caller, as JSON, before their write, in its transaction.
+
+While the record is off, it deletes the notes of transactions that were under way when it was turned off, and records nothing.
 
 Locks: an advisory lock that only steps take; no writer waits for it. enable_seqscan off: a plan that was made while outbox was
 small would read all its dead rows.
@@ -3755,7 +3778,7 @@ BEGIN
     PERFORM /* history_update 1/4 */ history_step(true);
     SELECT /* history_update 2/4 */ * INTO v_before FROM history_state FOR UPDATE;
     IF v_before.generation <> p_generation THEN
-        RAISE EXCEPTION 'history generation' USING ERRCODE = 'PL090', DETAIL = jsonb_build_object('expected', v_before.generation, 'got', p_generation);
+        RAISE EXCEPTION 'history generation' USING ERRCODE = 'PL090', DETAIL = jsonb_build_object('actual', v_before.generation, 'given', p_generation);
     END IF;
     v_turns_on := p_state = 'on' AND v_before.state = 'off';
     UPDATE /* history_update 3/4 */ history_state AS state SET generation = state.generation + 1, keep_days = p_keep_days,
@@ -3777,10 +3800,10 @@ $$;
 -- Name: FUNCTION history_update(p_state text, p_keep_days integer, p_generation bigint); Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON FUNCTION public.history_update(p_state text, p_keep_days integer, p_generation bigint) IS 'Changes the settings of the record. Returns the state afterwards. No operation calls it yet.
+COMMENT ON FUNCTION public.history_update(p_state text, p_keep_days integer, p_generation bigint) IS 'Changes the settings of the record. Returns the state afterwards.
 
 p_generation is compared. Turning it on begins a new log, and the state is starting until history_settle ends it. Turning it off
-puts first in order what is committed; what is not, is not recorded. 0 days with off removes all days at the next cleaning.
+puts first in order what is committed; what is not, is not recorded. 0 days with off: history_prune then deletes all days.
 Raises PL090 (generation). Locks: history_state. Calls: history_step.';
 
 --

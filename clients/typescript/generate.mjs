@@ -45,7 +45,7 @@ mkdirSync(generated, { recursive: true });
 const versions = {};
 for (const api of ["placement", "baremetal"]) {
   const document = readDocument(`openapi/berth/${api}/`);
-  // "placement 1.39, berth 1.6"
+  // "placement 1.39, berth 1.7"
   const [, microversion, extensions] = /^\w+ ([\d.]+), berth ([\d.]+)$/.exec(document.components.schemas.Microversion.const);
   versions[api] = { microversion, extensions };
   removeVersionHeader(document);

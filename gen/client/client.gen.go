@@ -276,15 +276,54 @@ func (e ErrorCode) Valid() bool {
 	}
 }
 
+// Defines values for HistorySettingsState.
+const (
+	HistorySettingsStateOff      HistorySettingsState = "off"
+	HistorySettingsStateOn       HistorySettingsState = "on"
+	HistorySettingsStateStarting HistorySettingsState = "starting"
+)
+
+// Valid indicates whether the value is a known member of the HistorySettingsState enum.
+func (e HistorySettingsState) Valid() bool {
+	switch e {
+	case HistorySettingsStateOff:
+		return true
+	case HistorySettingsStateOn:
+		return true
+	case HistorySettingsStateStarting:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for HistorySettingsUpdateState.
+const (
+	HistorySettingsUpdateStateOff HistorySettingsUpdateState = "off"
+	HistorySettingsUpdateStateOn  HistorySettingsUpdateState = "on"
+)
+
+// Valid indicates whether the value is a known member of the HistorySettingsUpdateState enum.
+func (e HistorySettingsUpdateState) Valid() bool {
+	switch e {
+	case HistorySettingsUpdateStateOff:
+		return true
+	case HistorySettingsUpdateStateOn:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for Microversion.
 const (
-	MicroversionPlacement139Berth16 Microversion = "placement 1.39, berth 1.6"
+	MicroversionPlacement139Berth17 Microversion = "placement 1.39, berth 1.7"
 )
 
 // Valid indicates whether the value is a known member of the Microversion enum.
 func (e Microversion) Valid() bool {
 	switch e {
-	case MicroversionPlacement139Berth16:
+	case MicroversionPlacement139Berth17:
 		return true
 	default:
 		return false
@@ -561,6 +600,24 @@ func (e ExplanationListParamsSort) Valid() bool {
 	case ExplanationListParamsSortMinusLastAskedAt:
 		return true
 	case ExplanationListParamsSortMinusRequests:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for HistorySettingsUpdateParamsDryRun.
+const (
+	HistorySettingsUpdateParamsDryRunFalse HistorySettingsUpdateParamsDryRun = "false"
+	HistorySettingsUpdateParamsDryRunTrue  HistorySettingsUpdateParamsDryRun = "true"
+)
+
+// Valid indicates whether the value is a known member of the HistorySettingsUpdateParamsDryRun enum.
+func (e HistorySettingsUpdateParamsDryRun) Valid() bool {
+	switch e {
+	case HistorySettingsUpdateParamsDryRunFalse:
+		return true
+	case HistorySettingsUpdateParamsDryRunTrue:
 		return true
 	default:
 		return false
@@ -2441,6 +2498,82 @@ type Explanations struct {
 	Explanations []RecordedExplanation `json:"explanations"`
 }
 
+// HistorySettings The settings and the state of the record of changes.
+type HistorySettings struct {
+	// Bytes Size of the record on disk.
+	//
+	// Examples: 91226112
+	Bytes int64 `json:"bytes"`
+
+	// Generation Incremented by each change of the settings.
+	//
+	// Examples: 3
+	Generation int64 `json:"generation"`
+
+	// KeepDays Days that are kept, besides the current one; 0: the record is off and nothing is kept.
+	//
+	// Examples: 30
+	KeepDays int32 `json:"keep_days"`
+
+	// Log Series of the indexes. Indexes of another log mean nothing in this one.
+	//
+	// Examples: 7c1e0b54-9f4e-4c53-8d0e-2a6d1c9b7f10
+	Log openapi_types.UUID `json:"log"`
+
+	// Newest Index of the newest event that was recorded; 0: there was none.
+	//
+	// Examples: 41822
+	Newest int64 `json:"newest"`
+
+	// Oldest Index of the oldest event that is kept; 0: there is none.
+	//
+	// Examples: 12004
+	Oldest int64 `json:"oldest"`
+
+	// Since Time from which the record is complete; null while it is not.
+	//
+	// Examples: 2026-11-01T09:00:00.000000Z
+	Since *time.Time `json:"since"`
+
+	// State off: nothing is recorded. starting: changes are recorded, and the record is not complete yet. on: it is complete from the time in since on.
+	//
+	// Examples: on
+	State HistorySettingsState `json:"state"`
+
+	// Waiting Number of notes of writes that are not in order yet.
+	//
+	// Examples: 0
+	Waiting int64 `json:"waiting"`
+}
+
+// HistorySettingsState off: nothing is recorded. starting: changes are recorded, and the record is not complete yet. on: it is complete from the time in since on.
+//
+// Examples: on
+type HistorySettingsState string
+
+// HistorySettingsUpdate The new settings of the record of changes.
+type HistorySettingsUpdate struct {
+	// Generation The generation of the settings that the client read.
+	//
+	// Examples: 2
+	Generation int64 `json:"generation"`
+
+	// KeepDays Days that are kept, besides the current one. 0, only with off: delete all events now. Default: 30.
+	//
+	// Examples: 30
+	KeepDays *int64 `json:"keep_days,omitempty"`
+
+	// State Whether changes are recorded.
+	//
+	// Examples: on
+	State HistorySettingsUpdateState `json:"state"`
+}
+
+// HistorySettingsUpdateState Whether changes are recorded.
+//
+// Examples: on
+type HistorySettingsUpdateState string
+
 // Inventories All inventories of a provider.
 type Inventories struct {
 	// Inventories Inventories by resource class.
@@ -4017,6 +4150,29 @@ type ExplanationShowParams struct {
 	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
 }
 
+// HistorySettingsShowParams defines parameters for HistorySettingsShow.
+type HistorySettingsShowParams struct {
+	// OpenStackAPIVersion The microversion that this document describes.
+	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
+}
+
+// HistorySettingsUpdateParams defines parameters for HistorySettingsUpdate.
+type HistorySettingsUpdateParams struct {
+	// DryRun With `true`, the server rolls the write back and returns what it would have changed. Default: `false`.
+	DryRun *HistorySettingsUpdateParamsDryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
+	// OpenStackAPIVersion The microversion that this document describes.
+	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
+}
+
+// HistorySettingsUpdateParamsDryRun defines parameters for HistorySettingsUpdate.
+type HistorySettingsUpdateParamsDryRun string
+
+// HistorySettingsUpdate200JSONResponseBody defines parameters for HistorySettingsUpdate.
+type HistorySettingsUpdate200JSONResponseBody struct {
+	union json.RawMessage
+}
+
 // LeaseRenewParams defines parameters for LeaseRenew.
 type LeaseRenewParams struct {
 	// DryRun With `true`, the server rolls the write back and returns what it would have changed. Default: `false`.
@@ -4542,6 +4698,9 @@ type CapacityFitJSONRequestBody = CapacityFitQuery
 // ClaimCreateJSONRequestBody defines body for ClaimCreate for application/json ContentType.
 type ClaimCreateJSONRequestBody = ClaimCreate
 
+// HistorySettingsUpdateJSONRequestBody defines body for HistorySettingsUpdate for application/json ContentType.
+type HistorySettingsUpdateJSONRequestBody = HistorySettingsUpdate
+
 // LeaseRenewJSONRequestBody defines body for LeaseRenew for application/json ContentType.
 type LeaseRenewJSONRequestBody = LeasesRenew
 
@@ -4920,6 +5079,68 @@ func (t ClaimCreate200JSONResponseBody) MarshalJSON() ([]byte, error) {
 }
 
 func (t *ClaimCreate200JSONResponseBody) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
+// AsHistorySettings returns the union data inside the HistorySettingsUpdate200JSONResponseBody as a HistorySettings
+func (t HistorySettingsUpdate200JSONResponseBody) AsHistorySettings() (HistorySettings, error) {
+	var body HistorySettings
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromHistorySettings overwrites any union data inside the HistorySettingsUpdate200JSONResponseBody as the provided HistorySettings
+func (t *HistorySettingsUpdate200JSONResponseBody) FromHistorySettings(v HistorySettings) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeHistorySettings performs a merge with any union data inside the HistorySettingsUpdate200JSONResponseBody, using the provided HistorySettings
+func (t *HistorySettingsUpdate200JSONResponseBody) MergeHistorySettings(v HistorySettings) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsDryRun returns the union data inside the HistorySettingsUpdate200JSONResponseBody as a DryRun
+func (t HistorySettingsUpdate200JSONResponseBody) AsDryRun() (DryRun, error) {
+	var body DryRun
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromDryRun overwrites any union data inside the HistorySettingsUpdate200JSONResponseBody as the provided DryRun
+func (t *HistorySettingsUpdate200JSONResponseBody) FromDryRun(v DryRun) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeDryRun performs a merge with any union data inside the HistorySettingsUpdate200JSONResponseBody, using the provided DryRun
+func (t *HistorySettingsUpdate200JSONResponseBody) MergeDryRun(v DryRun) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t HistorySettingsUpdate200JSONResponseBody) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *HistorySettingsUpdate200JSONResponseBody) UnmarshalJSON(b []byte) error {
 	err := t.union.UnmarshalJSON(b)
 	return err
 }
@@ -5960,6 +6181,37 @@ type ClientInterface interface {
 	// Corresponds with GET /explanations/{request_id} (the `ExplanationShow` operationId).
 	ExplanationShow(ctx context.Context, requestID string, params *ExplanationShowParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// HistorySettingsShow Show the settings of the record of changes
+	//
+	// Returns whether changes are recorded, since when the record is complete, and its size.
+	//
+	// Policy rule: `berth:history:list`.
+	//
+	// Corresponds with GET /history/settings (the `HistorySettingsShow` operationId).
+	HistorySettingsShow(ctx context.Context, params *HistorySettingsShowParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// HistorySettingsUpdateWithBody Turn the record of changes on or off
+	//
+	// Replaces the settings of the record. After `on` its state is `starting` for some seconds, until all writes are recorded. Turning it on makes a new `log`. What was recorded before `off` is kept for `keep_days`. The `changes` of a dry run are empty; its `body` has the settings after the write.
+	//
+	// Policy rule: `berth:history:update`.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /history/settings (the `HistorySettingsUpdate` operationId).
+	HistorySettingsUpdateWithBody(ctx context.Context, params *HistorySettingsUpdateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// HistorySettingsUpdate Turn the record of changes on or off
+	//
+	// Replaces the settings of the record. After `on` its state is `starting` for some seconds, until all writes are recorded. Turning it on makes a new `log`. What was recorded before `off` is kept for `keep_days`. The `changes` of a dry run are empty; its `body` has the settings after the write.
+	//
+	// Policy rule: `berth:history:update`.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /history/settings (the `HistorySettingsUpdate` operationId).
+	HistorySettingsUpdate(ctx context.Context, params *HistorySettingsUpdateParams, body HistorySettingsUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// LeaseRenewWithBody Renew the leases of consumers
 	//
 	// Each renewal stands for itself: the response is 200, whatever is gone. A lease then ends `seconds` after now, also if it would have ended later, but never after its `until`. No generation changes.
@@ -6875,6 +7127,67 @@ func (c *Client) ExplanationList(ctx context.Context, params *ExplanationListPar
 // Corresponds with GET /explanations/{request_id} (the `ExplanationShow` operationId).
 func (c *Client) ExplanationShow(ctx context.Context, requestID string, params *ExplanationShowParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewExplanationShowRequest(c.Server, requestID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// HistorySettingsShow Show the settings of the record of changes
+//
+// Returns whether changes are recorded, since when the record is complete, and its size.
+//
+// Policy rule: `berth:history:list`.
+//
+// Corresponds with GET /history/settings (the `HistorySettingsShow` operationId).
+func (c *Client) HistorySettingsShow(ctx context.Context, params *HistorySettingsShowParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewHistorySettingsShowRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// HistorySettingsUpdateWithBody Turn the record of changes on or off
+//
+// Replaces the settings of the record. After `on` its state is `starting` for some seconds, until all writes are recorded. Turning it on makes a new `log`. What was recorded before `off` is kept for `keep_days`. The `changes` of a dry run are empty; its `body` has the settings after the write.
+//
+// Policy rule: `berth:history:update`.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /history/settings (the `HistorySettingsUpdate` operationId).
+func (c *Client) HistorySettingsUpdateWithBody(ctx context.Context, params *HistorySettingsUpdateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewHistorySettingsUpdateRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// HistorySettingsUpdate Turn the record of changes on or off
+//
+// Replaces the settings of the record. After `on` its state is `starting` for some seconds, until all writes are recorded. Turning it on makes a new `log`. What was recorded before `off` is kept for `keep_days`. The `changes` of a dry run are empty; its `body` has the settings after the write.
+//
+// Policy rule: `berth:history:update`.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /history/settings (the `HistorySettingsUpdate` operationId).
+func (c *Client) HistorySettingsUpdate(ctx context.Context, params *HistorySettingsUpdateParams, body HistorySettingsUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewHistorySettingsUpdateRequest(c.Server, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -9610,6 +9923,126 @@ func NewExplanationShowRequest(server string, requestID string, params *Explanat
 	if err != nil {
 		return nil, err
 	}
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "OpenStack-API-Version", params.OpenStackAPIVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("OpenStack-API-Version", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewHistorySettingsShowRequest constructs an http.Request for the HistorySettingsShow method
+func NewHistorySettingsShowRequest(server string, params *HistorySettingsShowParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/history/settings")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "OpenStack-API-Version", params.OpenStackAPIVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("OpenStack-API-Version", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewHistorySettingsUpdateRequest calls the generic HistorySettingsUpdate builder with application/json body
+func NewHistorySettingsUpdateRequest(server string, params *HistorySettingsUpdateParams, body HistorySettingsUpdateJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewHistorySettingsUpdateRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewHistorySettingsUpdateRequestWithBody constructs an http.Request for the HistorySettingsUpdate method, with any body, and a specified content type
+func NewHistorySettingsUpdateRequestWithBody(server string, params *HistorySettingsUpdateParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/history/settings")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "dry_run", *params.DryRun, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	if params != nil {
 
@@ -12798,6 +13231,39 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /explanations/{request_id} (the `ExplanationShow` operationId).
 	ExplanationShowWithResponse(ctx context.Context, requestID string, params *ExplanationShowParams, reqEditors ...RequestEditorFn) (*ExplanationShowResponse, error)
 
+	// HistorySettingsShowWithResponse Show the settings of the record of changes
+	//
+	// Returns whether changes are recorded, since when the record is complete, and its size.
+	//
+	// Policy rule: `berth:history:list`.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /history/settings (the `HistorySettingsShow` operationId).
+	HistorySettingsShowWithResponse(ctx context.Context, params *HistorySettingsShowParams, reqEditors ...RequestEditorFn) (*HistorySettingsShowResponse, error)
+
+	// HistorySettingsUpdateWithBodyWithResponse Turn the record of changes on or off
+	//
+	// Replaces the settings of the record. After `on` its state is `starting` for some seconds, until all writes are recorded. Turning it on makes a new `log`. What was recorded before `off` is kept for `keep_days`. The `changes` of a dry run are empty; its `body` has the settings after the write.
+	//
+	// Policy rule: `berth:history:update`.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /history/settings (the `HistorySettingsUpdate` operationId).
+	HistorySettingsUpdateWithBodyWithResponse(ctx context.Context, params *HistorySettingsUpdateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*HistorySettingsUpdateResponse, error)
+
+	// HistorySettingsUpdateWithResponse Turn the record of changes on or off
+	//
+	// Replaces the settings of the record. After `on` its state is `starting` for some seconds, until all writes are recorded. Turning it on makes a new `log`. What was recorded before `off` is kept for `keep_days`. The `changes` of a dry run are empty; its `body` has the settings after the write.
+	//
+	// Policy rule: `berth:history:update`.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /history/settings (the `HistorySettingsUpdate` operationId).
+	HistorySettingsUpdateWithResponse(ctx context.Context, params *HistorySettingsUpdateParams, body HistorySettingsUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*HistorySettingsUpdateResponse, error)
+
 	// LeaseRenewWithBodyWithResponse Renew the leases of consumers
 	//
 	// Each renewal stands for itself: the response is 200, whatever is gone. A lease then ends `seconds` after now, also if it would have ended later, but never after its `until`. No generation changes.
@@ -13953,6 +14419,86 @@ func (r ExplanationShowResponse) Status() string {
 
 // StatusCode returns HTTPResponse.StatusCode
 func (r ExplanationShowResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+type HistorySettingsShowResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *HistorySettings
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *Errors
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON406 the response for an HTTP 406 `application/json` response
+	JSON406 *NotAcceptable
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *ServiceUnavailable
+}
+
+// Status returns HTTPResponse.Status
+func (r HistorySettingsShowResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r HistorySettingsShowResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+type HistorySettingsUpdateResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *HistorySettingsUpdate200JSONResponseBody
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *Errors
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON406 the response for an HTTP 406 `application/json` response
+	JSON406 *NotAcceptable
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Errors
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *TooLarge
+	// JSON415 the response for an HTTP 415 `application/json` response
+	JSON415 *UnsupportedMediaType
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *ServiceUnavailable
+}
+
+// Status returns HTTPResponse.Status
+func (r HistorySettingsUpdateResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r HistorySettingsUpdateResponse) StatusCode() int {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.StatusCode
 	}
@@ -15854,6 +16400,57 @@ func (c *ClientWithResponses) ExplanationShowWithResponse(ctx context.Context, r
 		return nil, err
 	}
 	return ParseExplanationShowResponse(rsp)
+}
+
+// HistorySettingsShowWithResponse Show the settings of the record of changes
+//
+// Returns whether changes are recorded, since when the record is complete, and its size.
+//
+// Policy rule: `berth:history:list`.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /history/settings (the `HistorySettingsShow` operationId).
+func (c *ClientWithResponses) HistorySettingsShowWithResponse(ctx context.Context, params *HistorySettingsShowParams, reqEditors ...RequestEditorFn) (*HistorySettingsShowResponse, error) {
+	rsp, err := c.HistorySettingsShow(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseHistorySettingsShowResponse(rsp)
+}
+
+// HistorySettingsUpdateWithBodyWithResponse Turn the record of changes on or off
+//
+// Replaces the settings of the record. After `on` its state is `starting` for some seconds, until all writes are recorded. Turning it on makes a new `log`. What was recorded before `off` is kept for `keep_days`. The `changes` of a dry run are empty; its `body` has the settings after the write.
+//
+// Policy rule: `berth:history:update`.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /history/settings (the `HistorySettingsUpdate` operationId).
+func (c *ClientWithResponses) HistorySettingsUpdateWithBodyWithResponse(ctx context.Context, params *HistorySettingsUpdateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*HistorySettingsUpdateResponse, error) {
+	rsp, err := c.HistorySettingsUpdateWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseHistorySettingsUpdateResponse(rsp)
+}
+
+// HistorySettingsUpdateWithResponse Turn the record of changes on or off
+//
+// Replaces the settings of the record. After `on` its state is `starting` for some seconds, until all writes are recorded. Turning it on makes a new `log`. What was recorded before `off` is kept for `keep_days`. The `changes` of a dry run are empty; its `body` has the settings after the write.
+//
+// Policy rule: `berth:history:update`.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /history/settings (the `HistorySettingsUpdate` operationId).
+func (c *ClientWithResponses) HistorySettingsUpdateWithResponse(ctx context.Context, params *HistorySettingsUpdateParams, body HistorySettingsUpdateJSONRequestBody, reqEditors ...RequestEditorFn) (*HistorySettingsUpdateResponse, error) {
+	rsp, err := c.HistorySettingsUpdate(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseHistorySettingsUpdateResponse(rsp)
 }
 
 // LeaseRenewWithBodyWithResponse Renew the leases of consumers
@@ -18013,6 +18610,177 @@ func ParseExplanationShowResponse(rsp *http.Response) (*ExplanationShowResponse,
 			return nil, err
 		}
 		response.JSON406 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ServiceUnavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseHistorySettingsShowResponse parses an HTTP response from a HistorySettingsShowWithResponse call
+func ParseHistorySettingsShowResponse(rsp *http.Response) (*HistorySettingsShowResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &HistorySettingsShowResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest HistorySettings
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 406:
+		var dest NotAcceptable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON406 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ServiceUnavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseHistorySettingsUpdateResponse parses an HTTP response from a HistorySettingsUpdateWithResponse call
+func ParseHistorySettingsUpdateResponse(rsp *http.Response) (*HistorySettingsUpdateResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &HistorySettingsUpdateResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest HistorySettingsUpdate200JSONResponseBody
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 406:
+		var dest NotAcceptable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON406 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest TooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest UnsupportedMediaType
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON415 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest TooManyRequests

@@ -39,5 +39,5 @@
 package client
 
 // MicroversionPlacement139 selects the newest microversion without extensions of Berth. Members and parameters of the
-// extensions need their version, as MicroversionPlacement139Berth16 selects it.
+// extensions need their version, as MicroversionPlacement139Berth17 selects it.
 const MicroversionPlacement139 Microversion = "placement 1.39"

@@ -75,7 +75,7 @@ const HistoryPrune = `-- name: HistoryPrune :one
 SELECT history_prune()::bool AS more
 `
 
-// See the function. Called by Store.HistoryPrune, once a minute by each server, until it returns false.
+// See the function. Called by Store.HistoryPrune until it returns false.
 func (q *Queries) HistoryPrune(ctx context.Context, db DBTX) (bool, error) {
 	row := db.QueryRow(ctx, HistoryPrune)
 	var more bool
@@ -123,14 +123,43 @@ func (q *Queries) HistorySettingsShow(ctx context.Context, db DBTX) (HistorySett
 	return i, err
 }
 
-const HistorySettingsUpdate = `-- name: HistorySettingsUpdate :exec
-SELECT history_update($1::text, $2::int, $3::bigint)
+const HistorySettingsUpdate = `-- name: HistorySettingsUpdate :one
+SELECT state.state, state.keep_days, state.since, state.log, state.newest, state.generation,
+    COALESCE((SELECT least(first_day.first, state.newest) FROM history_days AS first_day ORDER BY first_day.day LIMIT 1), 0)::bigint AS oldest,
+    (SELECT count(*) FROM outbox AS note WHERE note.seq > state.swept)::bigint AS waiting,
+    history_bytes()::bigint AS bytes
+FROM history_update($1::text, $2::int, $3::bigint) AS state
 `
 
-// See the function. Called by Store.HistorySettingsUpdate, which no operation calls yet.
-func (q *Queries) HistorySettingsUpdate(ctx context.Context, db DBTX, state string, keepDays int32, generation int64) error {
-	_, err := db.Exec(ctx, HistorySettingsUpdate, state, keepDays, generation)
-	return err
+type HistorySettingsUpdateRow struct {
+	State      string
+	KeepDays   int32
+	Since      *time.Time
+	Log        uuid.UUID
+	Newest     int64
+	Generation int64
+	Oldest     int64
+	Waiting    int64
+	Bytes      int64
+}
+
+// See the function. Returns the settings after the change; oldest, waiting and bytes as they were before it, because all parts of a
+// statement have one snapshot. Called by Store.HistorySettingsUpdate.
+func (q *Queries) HistorySettingsUpdate(ctx context.Context, db DBTX, state string, keepDays int32, generation int64) (HistorySettingsUpdateRow, error) {
+	row := db.QueryRow(ctx, HistorySettingsUpdate, state, keepDays, generation)
+	var i HistorySettingsUpdateRow
+	err := row.Scan(
+		&i.State,
+		&i.KeepDays,
+		&i.Since,
+		&i.Log,
+		&i.Newest,
+		&i.Generation,
+		&i.Oldest,
+		&i.Waiting,
+		&i.Bytes,
+	)
+	return i, err
 }
 
 const HistorySettle = `-- name: HistorySettle :one
@@ -146,15 +175,37 @@ func (q *Queries) HistorySettle(ctx context.Context, db DBTX, delay float64) (st
 }
 
 const HistoryState = `-- name: HistoryState :one
-SELECT state.state FROM history_state AS state
+SELECT state.state,
+    history_is_switched()::bool AS is_switched,
+    (state.state = 'off' AND EXISTS (SELECT FROM outbox AS note WHERE note.seq > state.swept))::bool AS has_rest,
+    (EXISTS (
+        SELECT FROM history_days AS known
+        WHERE known.day < (clock_timestamp() AT TIME ZONE 'UTC')::date - state.keep_days OR state.keep_days = 0 AND state.state = 'off'
+    ))::bool AS has_old_days
+FROM history_state AS state
 `
 
-// Returns the state of the record. Called by Store.HistoryState, every second by each server. Locks nothing.
-func (q *Queries) HistoryState(ctx context.Context, db DBTX) (string, error) {
+type HistoryStateRow struct {
+	State      string
+	IsSwitched bool
+	HasRest    bool
+	HasOldDays bool
+}
+
+// Returns the state of the record, and what is left to do. is_switched: history_switch has nothing to do. has_rest: the record is off, and
+// there are notes of transactions that were under way when it was turned off. has_old_days: history_prune would delete a day.
+// Called by Store.HistoryState, every second by each server. Locks nothing.
+// Plan: the only row; history_days, a row a day; outbox_pkey while the record is off. See the function.
+func (q *Queries) HistoryState(ctx context.Context, db DBTX) (HistoryStateRow, error) {
 	row := db.QueryRow(ctx, HistoryState)
-	var state string
-	err := row.Scan(&state)
-	return state, err
+	var i HistoryStateRow
+	err := row.Scan(
+		&i.State,
+		&i.IsSwitched,
+		&i.HasRest,
+		&i.HasOldDays,
+	)
+	return i, err
 }
 
 const HistoryStep = `-- name: HistoryStep :one

@@ -13,6 +13,8 @@
 -- Several notes of one object in one write become one change: what was before the first, what is after the last. An object that is
 -- then the same is no change. Callers set berth.caller, as JSON, before their write, in its transaction.
 --
+-- While the record is off, it deletes the notes of transactions that were under way when it was turned off, and records nothing.
+--
 -- Locks: an advisory lock that only steps take; no writer waits for it. enable_seqscan off: a plan that was made while outbox was
 -- small would read all its dead rows.
 -- Calls: history_day. Plan: outbox_pkey from swept on.
@@ -50,7 +52,7 @@ BEGIN
           AND held.pid <> pg_backend_pid());
     v_day := greatest((clock_timestamp() AT TIME ZONE 'UTC')::date,
         (SELECT /* history_step 7/11 */ max(known.day) FROM history_days AS known));
-    IF EXISTS (SELECT /* history_step 8/11 */ FROM outbox AS note WHERE note.seq > v_state.swept) THEN
+    IF v_state.state <> 'off' AND EXISTS (SELECT /* history_step 8/11 */ FROM outbox AS note WHERE note.seq > v_state.swept) THEN
         PERFORM /* history_step 9/11 */ history_day(v_day, v_state.newest + 1);
     END IF;
 

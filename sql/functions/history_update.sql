@@ -1,7 +1,7 @@
--- Changes the settings of the record. Returns the state afterwards. No operation calls it yet.
+-- Changes the settings of the record. Returns the state afterwards.
 --
 -- p_generation is compared. Turning it on begins a new log, and the state is starting until history_settle ends it. Turning it off
--- puts first in order what is committed; what is not, is not recorded. 0 days with off removes all days at the next cleaning.
+-- puts first in order what is committed; what is not, is not recorded. 0 days with off: history_prune then deletes all days.
 -- Raises PL090 (generation). Locks: history_state. Calls: history_step.
 CREATE OR REPLACE FUNCTION history_update(p_state text, p_keep_days int, p_generation bigint) RETURNS history_state
 LANGUAGE plpgsql AS $$
@@ -13,7 +13,7 @@ BEGIN
     PERFORM /* history_update 1/4 */ history_step(true);
     SELECT /* history_update 2/4 */ * INTO v_before FROM history_state FOR UPDATE;
     IF v_before.generation <> p_generation THEN
-        RAISE EXCEPTION 'history generation' USING ERRCODE = 'PL090', DETAIL = jsonb_build_object('expected', v_before.generation, 'got', p_generation);
+        RAISE EXCEPTION 'history generation' USING ERRCODE = 'PL090', DETAIL = jsonb_build_object('actual', v_before.generation, 'given', p_generation);
     END IF;
     v_turns_on := p_state = 'on' AND v_before.state = 'off';
     UPDATE /* history_update 3/4 */ history_state AS state SET generation = state.generation + 1, keep_days = p_keep_days,

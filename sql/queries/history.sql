@@ -24,13 +24,28 @@ SELECT state.state, state.keep_days, state.since, state.log, state.newest, state
     history_bytes()::bigint AS bytes
 FROM history_state AS state;
 
--- See the function. Called by Store.HistorySettingsUpdate, which no operation calls yet.
--- name: HistorySettingsUpdate :exec
-SELECT history_update(@state::text, @keep_days::int, @generation::bigint);
+-- See the function. Returns the settings after the change; oldest, waiting and bytes as they were before it, because all parts of a
+-- statement have one snapshot. Called by Store.HistorySettingsUpdate.
+-- name: HistorySettingsUpdate :one
+SELECT state.state, state.keep_days, state.since, state.log, state.newest, state.generation,
+    COALESCE((SELECT least(first_day.first, state.newest) FROM history_days AS first_day ORDER BY first_day.day LIMIT 1), 0)::bigint AS oldest,
+    (SELECT count(*) FROM outbox AS note WHERE note.seq > state.swept)::bigint AS waiting,
+    history_bytes()::bigint AS bytes
+FROM history_update(@state::text, @keep_days::int, @generation::bigint) AS state;
 
--- Returns the state of the record. Called by Store.HistoryState, every second by each server. Locks nothing.
+-- Returns the state of the record, and what is left to do. is_switched: history_switch has nothing to do. has_rest: the record is off, and
+-- there are notes of transactions that were under way when it was turned off. has_old_days: history_prune would delete a day.
+-- Called by Store.HistoryState, every second by each server. Locks nothing.
+-- Plan: the only row; history_days, a row a day; outbox_pkey while the record is off. See the function.
 -- name: HistoryState :one
-SELECT state.state FROM history_state AS state;
+SELECT state.state,
+    history_is_switched()::bool AS is_switched,
+    (state.state = 'off' AND EXISTS (SELECT FROM outbox AS note WHERE note.seq > state.swept))::bool AS has_rest,
+    (EXISTS (
+        SELECT FROM history_days AS known
+        WHERE known.day < (clock_timestamp() AT TIME ZONE 'UTC')::date - state.keep_days OR state.keep_days = 0 AND state.state = 'off'
+    ))::bool AS has_old_days
+FROM history_state AS state;
 
 -- See the function. Called by Store.HistoryStep.
 -- name: HistoryStep :one
@@ -44,6 +59,6 @@ SELECT history_switch()::bool AS more;
 -- name: HistorySettle :one
 SELECT history_settle(make_interval(secs => @delay::float8))::text AS state;
 
--- See the function. Called by Store.HistoryPrune, once a minute by each server, until it returns false.
+-- See the function. Called by Store.HistoryPrune until it returns false.
 -- name: HistoryPrune :one
 SELECT history_prune()::bool AS more;

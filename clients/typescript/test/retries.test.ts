@@ -172,7 +172,7 @@ test("requests have the versions, the token and the global request id", async ()
   ];
   for (const placement of clients) await placement.GET("/traits");
   assert.deepEqual(sent.map(({ headers }) => headers.get("OpenStack-API-Version")),
-    ["placement 1.39, berth 1.6", "placement 1.39", "placement 1.36", "placement 1.39, berth 1.3"]);
+    ["placement 1.39, berth 1.7", "placement 1.39", "placement 1.36", "placement 1.39, berth 1.3"]);
   assert.deepEqual(sent.map(({ headers }) => headers.get("X-Auth-Token")), ["token-1", "admin", "admin", "admin"]);
   assert.equal(sent[0]?.headers.get("X-OpenStack-Request-ID"), `req-${uuid}`);
 

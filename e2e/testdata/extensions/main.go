@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 )
 
-const version = MicroversionPlacement139Berth16
+const version = MicroversionPlacement139Berth17
 
 func main() {
 	log.SetFlags(0)
@@ -58,7 +58,7 @@ func search(berth *ClientWithResponses) Candidates {
 	})
 	check(err == nil && searched.JSON200 != nil, err, searched)
 	check(reflect.DeepEqual(listed.JSON200, searched.JSON200), "GET and POST differ:", string(listed.Body), string(searched.Body))
-	check(reflect.DeepEqual(searched.HTTPResponse.Header.Values("OpenStack-API-Version"), []string{"placement 1.39", "berth 1.6"}),
+	check(reflect.DeepEqual(searched.HTTPResponse.Header.Values("OpenStack-API-Version"), []string{"placement 1.39", "berth 1.7"}),
 		"header:", searched.HTTPResponse.Header)
 	return *searched.JSON200
 }

@@ -8,7 +8,7 @@ import type { components, paths } from "./extensions-types.js";
 
 type Search = components["schemas"]["CandidateSearch"];
 
-const params = { header: { "OpenStack-API-Version": "placement 1.39, berth 1.6" } } as const;
+const params = { header: { "OpenStack-API-Version": "placement 1.39, berth 1.7" } } as const;
 
 /** Sends one query with GET and with POST, and returns the providers of each group of its candidates. */
 export async function searchWithExtensions(baseUrl: string): Promise<Record<string, string[]>[]> {

@@ -51,7 +51,7 @@ var (
 	rehearsedTraits     = []string{"HW_CPU_X86_VMX", "CUSTOM_A", "CUSTOM_B"}
 )
 
-// send sends a request of an administrator with berth 1.6 and returns the status, the body and the object in it.
+// send sends a request of an administrator with berth 1.7 and returns the status, the body and the object in it.
 func (r *rehearsed) send(method, target string, body any) (int, string, object) {
 	r.t.Helper()
 	var text []byte
@@ -64,7 +64,7 @@ func (r *rehearsed) send(method, target string, body any) (int, string, object) 
 	sent := httptest.NewRequestWithContext(r.t.Context(), method, target, bytes.NewReader(text))
 	sent.Header.Set("X-Auth-Token", "admin")
 	sent.Header.Set("X-Roles", "admin,service")
-	sent.Header.Set("OpenStack-API-Version", "placement 1.39, berth 1.6")
+	sent.Header.Set("OpenStack-API-Version", "placement 1.39, berth 1.7")
 	if body != nil {
 		sent.Header.Set("Content-Type", "application/json")
 	}
@@ -268,6 +268,17 @@ var rehearsedRequests = map[string]func(r *rehearsed) (path, query string, body 
 			body["seconds"] = 31535000 + r.dice.IntN(900) // after each until, which then is the end
 		}
 		return "/leases", "", body
+	},
+	"history-settings-update": func(r *rehearsed) (string, string, any) { // a new log has a random UUID, so it stays off
+		_, _, shown := r.send(http.MethodGet, "/history/settings", nil)
+		body := object{"state": "off", "generation": shown["generation"]}
+		if r.dice.IntN(2) == 0 {
+			body["keep_days"] = r.dice.IntN(40)
+		}
+		if r.dice.IntN(4) == 0 {
+			body["generation"] = 99
+		}
+		return "/history/settings", "", body
 	},
 }
 
@@ -539,7 +550,7 @@ func TestScenario_DryRunOfEveryWrite_EqualsWrite(t *testing.T) {
 	if len(r.undone) < 2 {
 		t.Errorf("reversed writes = %v, want some of reshapes and of trees", r.undone)
 	}
-	t.Logf("%d requests at %s", tried, microversion.Berth(6).Label())
+	t.Logf("%d requests at %s", tried, microversion.Berth(7).Label())
 }
 
 // TestLimits_ManyDryRuns_RunOrReturn503 sends many dry runs at once on a small pool.

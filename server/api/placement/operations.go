@@ -77,6 +77,7 @@ func Operations(options Options) []*route.Operation {
 		o.usageOperations(), o.aggregateOperations(), o.providerAggregateOperations(), o.providerTraitOperations(),
 		o.traitOperations(), o.allocationOperations(), o.candidateOperations(), o.reshaperOperations(), o.treeOperations(),
 		o.consumerOperations(), o.leaseOperations(), o.capacityOperations(), o.capacityFitOperations(), o.explanationOperations(),
+		o.historyOperations(),
 	} {
 		all = append(all, resource...)
 	}
@@ -97,6 +98,7 @@ const (
 	tagConsumers    = "Consumers"
 	tagExplanations = "Explanations"
 	tagCapacity     = "Capacity"
+	tagHistory      = "History"
 )
 
 // Tags returns the descriptions of the groups of operations in the documents.
@@ -114,6 +116,7 @@ func Tags() []*huma.Tag {
 		{Name: tagConsumers, Description: "Who holds allocations."},
 		{Name: tagExplanations, Description: "Why queries found nothing."},
 		{Name: tagCapacity, Description: "Sums of inventories and usages."},
+		{Name: tagHistory, Description: "The record of changes."},
 	}
 }
 

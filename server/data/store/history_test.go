@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/berthd/berth/internal/test/dbtest"
 	"github.com/berthd/berth/server/data/store"
 )
 
@@ -26,14 +27,21 @@ func TestHistory_Settings_TurnItOnAndOff(t *testing.T) {
 		t.Errorf("enabled triggers = %s, want 0", enabled[0])
 	}
 
-	err = b.HistorySettingsUpdate(t.Context(), store.HistoryOn, 30, first.Generation+1)
+	_, err = b.HistorySettingsUpdate(t.Context(), store.HistoryOn, 30, first.Generation+1)
 	violation, ok := errors.AsType[*store.RuleViolation](err)
-	if !ok || violation.Rule != store.HistoryGenerationConflict {
+	if !ok || violation.Rule != store.HistoryGenerationConflict || *violation.Values.Actual != 0 || *violation.Values.Given != 1 {
 		t.Errorf("another generation: %v", err)
 	}
-	b.must(b.HistorySettingsUpdate(t.Context(), store.HistoryOn, 30, first.Generation))
-	if state, err := b.HistoryState(t.Context()); err != nil || state != store.HistoryStarting {
-		t.Errorf("state = %s, %v, want starting", state, err)
+	if got := b.progress(); got != (store.HistoryProgress{State: store.HistoryOff, IsSwitched: true}) {
+		t.Errorf("before the first settings: %+v, want nothing to do", got)
+	}
+	starting, err := b.HistorySettingsUpdate(t.Context(), store.HistoryOn, 30, first.Generation)
+	b.must(err)
+	if starting.State != store.HistoryStarting || starting.KeepDays != 30 || starting.Since != nil || starting.Log == first.Log || starting.Generation != 1 {
+		t.Errorf("settings after on = %+v", starting)
+	}
+	if got := b.progress(); got != (store.HistoryProgress{State: store.HistoryStarting, IsSwitched: true}) {
+		t.Errorf("after on: %+v", got)
 	}
 	if state, err := b.HistorySettle(t.Context(), 0); err != nil || state != store.HistoryOn {
 		t.Errorf("state = %s, %v, want on", state, err)
@@ -43,11 +51,15 @@ func TestHistory_Settings_TurnItOnAndOff(t *testing.T) {
 	b.must(err)
 	on, err := b.HistorySettingsShow(t.Context())
 	b.must(err)
-	if on.State != store.HistoryOn || on.KeepDays != 30 || on.Since == nil || on.Log == first.Log || on.Newest != newest || newest != 3 || on.Oldest != 1 {
+	if on.State != store.HistoryOn || on.KeepDays != 30 || on.Since == nil || on.Log != starting.Log || on.Newest != newest || newest != 3 || on.Oldest != 1 {
 		t.Errorf("settings = %+v, newest = %d", on, newest)
 	}
 
-	b.must(b.HistorySettingsUpdate(t.Context(), store.HistoryOff, 0, on.Generation))
+	off, err := b.HistorySettingsUpdate(t.Context(), store.HistoryOff, 7, on.Generation)
+	b.must(err)
+	if off.State != store.HistoryOff || off.Since != nil || off.Oldest != 1 || off.Newest != on.Newest || off.Log != on.Log {
+		t.Errorf("settings after off = %+v", off)
+	}
 	if enabled := b.texts(enabledTriggers); enabled[0] != "0" {
 		t.Errorf("enabled triggers = %s, want 0", enabled[0])
 	}
@@ -55,9 +67,71 @@ func TestHistory_Settings_TurnItOnAndOff(t *testing.T) {
 	if newest, err := b.HistoryStep(t.Context(), true); err != nil || newest != on.Newest {
 		t.Errorf("newest = %d, %v after it was turned off, want %d", newest, err, on.Newest)
 	}
-	b.must(b.HistoryPrune(t.Context()))
-	if days := b.texts("SELECT day::text FROM history_days"); len(days) != 0 {
-		t.Errorf("days = %q, want none", days)
+	gone, err := b.HistorySettingsUpdate(t.Context(), store.HistoryOff, 0, off.Generation)
+	b.must(err)
+	if days := b.texts("SELECT day::text FROM history_days"); len(days) != 0 || gone.Oldest != 0 || gone.Bytes >= off.Bytes || gone.KeepDays != 0 {
+		t.Errorf("days = %q, settings = %+v, want none", days, gone)
+	}
+	if got := b.progress(); got != (store.HistoryProgress{State: store.HistoryOff, IsSwitched: true}) {
+		t.Errorf("after everything was deleted: %+v, want nothing to do", got)
+	}
+}
+
+// progress returns the state of the record, and what is left to do.
+func (b *bundle) progress() store.HistoryProgress {
+	b.t.Helper()
+	progress, err := b.HistoryState(b.t.Context())
+	b.must(err)
+	return progress
+}
+
+// A transaction that is under way when the record is turned off notes its changes at its commit.
+func TestHistory_WriteDuringOff_LeavesNothing(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 4)
+	dbtest.TurnRecordOn(t, b.db)
+	on, err := b.HistorySettingsShow(t.Context())
+	b.must(err)
+	writer, err := b.db.Pool.Begin(t.Context())
+	b.must(err)
+	_, err = writer.Exec(t.Context(), "INSERT INTO traits (name) VALUES ('CUSTOM_LATE')")
+	b.must(err)
+	off, err := b.HistorySettingsUpdate(t.Context(), store.HistoryOff, 0, on.Generation)
+	b.must(err)
+	if got := b.progress(); off.State != store.HistoryOff || got.IsSwitched {
+		t.Errorf("settings = %+v, progress = %+v, want enabled triggers of the table that is written", off, got)
+	}
+	b.must(writer.Commit(t.Context()))
+	if got := b.progress(); !got.HasRest {
+		t.Errorf("progress = %+v, want a note of the late commit", got)
+	}
+	b.must(b.HistorySwitch(t.Context()))
+	_, err = b.HistoryStep(t.Context(), true)
+	b.must(err)
+	if got := b.progress(); got != (store.HistoryProgress{State: store.HistoryOff, IsSwitched: true}) {
+		t.Errorf("progress = %+v, want nothing to do", got)
+	}
+	if left := b.texts("SELECT relname::text FROM pg_class WHERE relname LIKE 'history_2%' AND relkind = 'r'"); len(left) != 0 {
+		t.Errorf("partitions = %q, want none", left)
+	}
+}
+
+func TestHistory_DryRunOfSettings_ChangesNothing(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 4)
+	before, err := b.HistorySettingsShow(t.Context())
+	b.must(err)
+	ctx, _ := store.WithRehearsal(t.Context())
+	shown, err := b.HistorySettingsUpdate(ctx, store.HistoryOn, 90, before.Generation)
+	b.must(err)
+	if shown.State != store.HistoryStarting || shown.KeepDays != 90 || shown.Generation != before.Generation+1 || shown.Log == before.Log {
+		t.Errorf("dry run = %+v", shown)
+	}
+	after, err := b.HistorySettingsShow(t.Context())
+	b.must(err)
+	after.Bytes = before.Bytes // PostgreSQL does not shrink the file of outbox when it rolls back
+	if enabled := b.texts(enabledTriggers); after != before || enabled[0] != "0" {
+		t.Errorf("settings = %+v, want %+v; enabled triggers = %s", after, before, enabled[0])
 	}
 }
 
@@ -69,12 +143,19 @@ func TestHistory_Readers_DelayPruning(t *testing.T) {
 	b.must(err)
 	_, err = reader.Exec(t.Context(), "SELECT FROM history")
 	b.must(err)
-	b.must(b.HistoryPrune(t.Context()))
+	if isDone, err := b.HistoryPrune(t.Context()); isDone || err != nil {
+		t.Errorf("done = %t, %v while a day is read", isDone, err)
+	}
 	if days := b.texts("SELECT day::text FROM history_days"); len(days) != 2 {
 		t.Errorf("days = %q while they are read, want both", days)
 	}
 	b.must(reader.Rollback(t.Context()))
-	b.must(b.HistoryPrune(t.Context()))
+	if got := b.progress(); !got.HasOldDays {
+		t.Errorf("progress = %+v, want old days", got)
+	}
+	if isDone, err := b.HistoryPrune(t.Context()); !isDone || err != nil {
+		t.Errorf("done = %t, %v", isDone, err)
+	}
 	if left := b.texts("SELECT relname::text FROM pg_class WHERE relname LIKE 'history_2%'"); len(left) != 0 {
 		t.Errorf("partitions = %q, want none", left)
 	}

@@ -93,6 +93,9 @@ var defaults = append([]registered{
 	{ConsumersShow, usualRule, "", projectScope},
 	{AggregatesList, usualRule, "", projectScope},
 	{CapacityShow, usualRule, "", projectScope},
+	{HistoryList, usualRule, "", projectScope},
+	// It can delete the record.
+	{HistoryUpdate, "rule:" + AdminAPI, "", projectScope},
 }, baremetalDefaults...)
 
 // parsed returns the default as a tree.

@@ -98,6 +98,8 @@ var matrix = []struct{ rule, enforced, legacy string }{
 	{"berth:consumers:show", "yyy --- -- ss -", "yyy --- -- ss -"},
 	{"berth:aggregates:list", "yyy --- -- ss -", "yyy --- -- ss -"},
 	{"berth:capacity:show", "yyy --- -- ss -", "yyy --- -- ss -"},
+	{"berth:history:list", "yyy --- -- ss -", "yyy --- -- ss -"},
+	{"berth:history:update", "y-y --- -- ss -", "y-y --- -- ss -"},
 
 	{"placement:reshaper:reshape", "-yy --- -- ss -", "yyy --- -- ss -"},
 	{"berth:tree:update", "-yy --- -- ss -", "yyy --- -- ss -"},

@@ -17,7 +17,7 @@ type Extension uint8
 // This is the supported range; every minor version between the two exists. A new version raises ExtensionMax.
 const (
 	ExtensionMin Extension = 0
-	ExtensionMax Extension = 6
+	ExtensionMax Extension = 7
 )
 
 // PlacementExtensionMin is the first version with extensions of the Placement API. Earlier ones have only extensions of

@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// interval is the time between two passes. Without a record, a pass reads one row.
+	// interval is the time between two passes. Without a record, a pass is one query.
 	interval = time.Second
 	// settleDelay is the time from the last enabled trigger to the state on: each server has noticed by then, and sends who asks.
 	settleDelay = 3 * interval
-	// pruneInterval is the time between two looks for days that are no longer kept.
+	// pruneInterval is the time between two attempts to delete days that are no longer kept.
 	pruneInterval = time.Minute
 	// passTimeout bounds the statements of a pass.
 	passTimeout = 30 * time.Second
@@ -40,9 +40,9 @@ type Stepper struct {
 	failures *loglimit.Limiter
 	stop     context.CancelFunc
 	ended    sync.WaitGroup
-	// switched is the state for which all triggers are known to be enabled or disabled.
-	switched string
-	// pruned is the time of the last look for days that are no longer kept.
+	// state is that of the pass before; empty before the first one.
+	state string
+	// pruned is the time of the last attempt to delete days that are no longer kept.
 	pruned time.Time
 }
 
@@ -76,39 +76,38 @@ func (s *Stepper) run(ctx context.Context) {
 	}
 }
 
-// pass does what the state of the record asks for.
+// pass does what the state of the record asks for. It calls the functions that change the schema only if they have something to do: a role of
+// the service without the right to call them serves a database without a record.
 func (s *Stepper) pass(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, passTimeout)
 	defer cancel()
-	state, err := s.Store.HistoryState(ctx)
+	progress, err := s.Store.HistoryState(ctx)
 	if err != nil {
 		return err
 	}
-	if state != s.switched {
+	state := progress.State
+	if !progress.IsSwitched || state == store.HistoryStarting {
 		if err := s.Store.HistorySwitch(ctx); err != nil {
 			return err
 		}
-		if state == store.HistoryStarting {
-			if state, err = s.Store.HistorySettle(ctx, settleDelay); err != nil {
-				return err
-			}
-		}
-		if state != store.HistoryStarting {
-			if s.switched != "" {
-				s.Log.Info("the state of the history has changed", "before", s.switched, "state", state)
-			}
-			s.switched = state
-		}
 	}
-	if time.Since(s.pruned) > pruneInterval {
-		if err := s.Store.HistoryPrune(ctx); err != nil {
+	if state == store.HistoryStarting {
+		if state, err = s.Store.HistorySettle(ctx, settleDelay); err != nil {
 			return err
 		}
+	}
+	if s.state != "" && s.state != state {
+		s.Log.Info("the state of the history has changed", "before", s.state, "state", state)
+	}
+	s.state = state
+	if state != store.HistoryOff || progress.HasRest {
+		if _, err := s.Store.HistoryStep(ctx, false); err != nil {
+			return err
+		}
+	}
+	if progress.HasOldDays && time.Since(s.pruned) > pruneInterval {
 		s.pruned = time.Now()
+		_, err = s.Store.HistoryPrune(ctx)
 	}
-	if state == store.HistoryOff {
-		return nil
-	}
-	_, err = s.Store.HistoryStep(ctx, false)
 	return err
 }

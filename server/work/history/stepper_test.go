@@ -40,7 +40,7 @@ func TestHistory_Stepper_FollowsTheSettings(t *testing.T) {
 		}
 		t.Fatalf("the state is not %s", what)
 	}
-	if err := opened.HistorySettingsUpdate(t.Context(), store.HistoryOn, 7, 0); err != nil {
+	if _, err := opened.HistorySettingsUpdate(t.Context(), store.HistoryOn, 7, 0); err != nil {
 		t.Fatal(err)
 	}
 	await("on", func(shown store.HistorySettings) bool { return shown.State == store.HistoryOn && shown.Since != nil })
