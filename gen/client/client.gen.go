@@ -2555,7 +2555,7 @@ type HistorySettingsState string
 type HistorySettingsUpdate struct {
 	// Generation The generation of the settings that the client read.
 	//
-	// Examples: 2
+	// Examples: 0
 	Generation int64 `json:"generation"`
 
 	// KeepDays Days that are kept, besides the current one. 0, only with off: delete all events now. Default: 30.

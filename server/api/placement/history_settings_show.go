@@ -28,21 +28,24 @@ type HistorySettings struct {
 	Generation int64     `json:"generation" doc:"Incremented by each change of the settings." example:"3"`
 }
 
-// exampleHistorySettings is the response of the documents.
-var exampleHistorySettings = HistorySettings{
-	State: store.HistoryOn, KeepDays: 30, Since: &Moment{exampleMoment}, Log: uuid.MustParse("7c1e0b54-9f4e-4c53-8d0e-2a6d1c9b7f10"),
-	Oldest: 12004, Newest: 41822, Bytes: 91226112, Generation: 3,
-}
+// The responses of the documents.
+var (
+	exampleHistoryLog      = uuid.MustParse("7c1e0b54-9f4e-4c53-8d0e-2a6d1c9b7f10")
+	exampleHistorySettings = HistorySettings{
+		State: store.HistoryOn, KeepDays: 30, Since: &Moment{exampleMoment}, Log: exampleHistoryLog,
+		Oldest: 12004, Newest: 41822, Bytes: 91226112, Generation: 3,
+	}
+	exampleHistoryStarting = HistorySettings{State: store.HistoryStarting, KeepDays: 30, Log: exampleHistoryLog, Waiting: 1, Bytes: 32768, Generation: 1}
+)
 
 // historyOperations returns the rows of the table.
 func (o *operations) historyOperations() []*route.Operation {
 	const settings = "/history/settings"
-	shown := route.Example(showing(exampleHistorySettings))
 	return []*route.Operation{{
 		ID: "history-settings-show", Method: http.MethodGet, Path: settings, Tag: tagHistory, Rule: policy.HistoryList,
 		Summary: "Show the settings of the record of changes", Checks: reads,
 		Description: "Returns whether changes are recorded, since when the record is complete, and its size.",
-		Variants:    []route.Variant{route.From(berth17, o.historySettingsShow, shown)},
+		Variants:    []route.Variant{route.From(berth17, o.historySettingsShow, route.Example(showing(exampleHistorySettings)))},
 	}, {
 		ID: "history-settings-update", Method: http.MethodPut, Path: settings, Tag: tagHistory, Rule: policy.HistoryUpdate,
 		Summary: "Turn the record of changes on or off", Checks: searches,
@@ -51,8 +54,8 @@ func (o *operations) historyOperations() []*route.Operation {
 			"its `body` has the settings after the write.",
 		Fails: historySettingsUpdateFailures,
 		Variants: []route.Variant{route.Write(berth17, route.Body[none]{Example: map[string]any{
-			"state": store.HistoryOn, "keep_days": 30, "generation": 2,
-		}}, o.historySettingsUpdate, shown)},
+			"state": store.HistoryOn, "keep_days": 30, "generation": 0,
+		}}, o.historySettingsUpdate, route.Example(showing(exampleHistoryStarting)))},
 	}}
 }
 

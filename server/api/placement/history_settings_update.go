@@ -13,7 +13,7 @@ import (
 type HistorySettingsUpdate struct {
 	State      string        `json:"state" enum:"on,off" doc:"Whether changes are recorded." example:"on"`
 	KeepDays   *jsonbody.Int `json:"keep_days,omitempty" nullable:"false" minimum:"0" maximum:"3650" doc:"Days that are kept, besides the current one. 0, only with off: delete all events now. Default: 30." example:"30"`
-	Generation jsonbody.Int  `json:"generation" minimum:"0" doc:"The generation of the settings that the client read." example:"2"`
+	Generation jsonbody.Int  `json:"generation" minimum:"0" doc:"The generation of the settings that the client read." example:"0"`
 }
 
 // defaultKeepDays is keep_days of a request without it.
