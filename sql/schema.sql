@@ -2405,6 +2405,142 @@ p_first: the first index that can be on this day. With the rights of the owner o
 tables. Locks: history against other changes of its schema; no reader and no writer waits.';
 
 --
+-- Name: history_find(boolean, bigint, bigint, bigint, timestamp with time zone, timestamp with time zone, uuid[], text, uuid[], uuid[], uuid, text, text, text, text[], integer, integer, integer); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.history_find(p_descending boolean, p_from bigint, p_low bigint, p_high bigint, p_since timestamp with time zone, p_until timestamp with time zone, p_consumers uuid[], p_request text, p_providers uuid[], p_nodes uuid[], p_tree uuid, p_name text, p_caller_user text, p_project text, p_topics text[], p_limit integer, p_bound integer, p_rows integer) RETURNS TABLE(place bigint, day date, index bigint, is_next boolean)
+    LANGUAGE plpgsql STABLE
+    SET plan_cache_mode TO 'force_custom_plan'
+    AS $_$
+DECLARE
+    v_low bigint := greatest(p_low, CASE WHEN NOT p_descending THEN p_from END, 1);
+    v_high bigint := least(p_high, CASE WHEN p_descending THEN p_from + 1 END, 9223372036854775807);
+    v_first_day date;
+    v_last_day date;
+    v_root uuid;
+    v_named uuid[];
+    v_fields text[];
+    v_keys text[];
+    v_direction text := CASE WHEN p_descending THEN 'DESC' ELSE 'ASC' END;
+    v_columns text := 'one.day, one.index, one.at, one.topic, one.provider, one.root, one.consumer, one.node, one.request_id, '
+        || 'one.global_request_id, one.project, one.previous_project, one.caller';
+    v_looked_at text;
+    v_most bigint;
+    v_days date[];
+    v_indexes bigint[];
+    v_next bigint;
+BEGIN
+    IF p_since IS NOT NULL THEN
+        SELECT /* history_find 1/10 */ greatest(v_low, mark.first) INTO v_low
+        FROM (SELECT max(known.first) AS first FROM (
+            SELECT one.first FROM history_marks AS one WHERE one.at <= p_since ORDER BY one.at DESC LIMIT 1) AS known) AS mark;
+    END IF;
+    IF p_until IS NOT NULL THEN
+        SELECT /* history_find 2/10 */ least(v_high, mark.first) INTO v_high
+        FROM (SELECT min(later.first) AS first FROM history_marks AS later WHERE later.first > coalesce((
+            SELECT one.first FROM history_marks AS one WHERE one.earliest < p_until ORDER BY one.first DESC LIMIT 1), 0)) AS mark;
+    END IF;
+    v_first_day := coalesce((SELECT /* history_find 3/10 */ max(known.day) FROM history_days AS known WHERE known.first <= v_low), '-infinity');
+    v_last_day := coalesce((SELECT /* history_find 4/10 */ max(known.day) FROM history_days AS known WHERE known.first < v_high), '-infinity');
+
+    IF p_tree IS NOT NULL THEN
+        v_root := coalesce((
+            SELECT /* history_find 5/10 */ root.uuid FROM resource_providers AS member JOIN resource_providers AS root ON root.id = member.root_id
+            WHERE member.uuid = p_tree), p_tree);
+    END IF;
+    IF p_name IS NOT NULL THEN
+        v_named := ARRAY(
+            SELECT /* history_find 6/10 */ coalesce(one.node, one.provider) FROM history AS one WHERE one.name = p_name
+            UNION SELECT coalesce(one.node, one.provider) FROM history AS one WHERE one.previous_name = p_name
+            UNION SELECT one.uuid FROM resource_providers AS one WHERE one.name = p_name
+            UNION SELECT one.uuid FROM nodes AS one WHERE one.name = p_name
+            UNION SELECT one.uuid FROM node_allocations AS one WHERE one.name = p_name);
+    END IF;
+
+    -- The leading filter: a column for each value.
+    SELECT /* history_find 7/10 */ array_agg(key.field), array_agg(key.value) INTO v_fields, v_keys
+    FROM (
+        SELECT 'consumer' AS field, each::text AS value FROM unnest(p_consumers) AS each
+        UNION SELECT field, p_request FROM unnest('{request_id,global_request_id}'::text[]) AS field
+        WHERE p_consumers IS NULL AND p_request IS NOT NULL
+        UNION SELECT 'provider', each::text FROM unnest(p_providers) AS each WHERE num_nonnulls(p_consumers, p_request) = 0
+        UNION SELECT field, each::text FROM unnest(p_nodes) AS each, unnest('{provider,node}'::text[]) AS field
+        WHERE num_nonnulls(p_consumers, p_request, p_providers) = 0
+        UNION SELECT field, v_root::text FROM unnest('{provider,root}'::text[]) AS field
+        WHERE v_root IS NOT NULL AND num_nonnulls(p_consumers, p_request, p_providers, p_nodes) = 0
+        UNION SELECT field, each::text FROM unnest(v_named) AS each, unnest('{provider,node}'::text[]) AS field
+        WHERE num_nonnulls(p_consumers, p_request, p_providers, p_nodes, p_tree) = 0
+    ) AS key;
+    IF v_fields IS NOT NULL THEN
+        SELECT /* history_find 8/10 */ string_agg(format(
+            'SELECT key.number, change.* FROM unnest($1, $2) WITH ORDINALITY AS key (field, value, number) CROSS JOIN LATERAL ('
+            'SELECT %1$s FROM history AS one WHERE one.%2$I = key.value::%3$s AND one.index >= $3 AND one.index < $4 '
+            'AND one.day BETWEEN $5 AND $6 ORDER BY one.index %4$s FETCH FIRST ($7) ROWS WITH TIES) AS change WHERE key.field = %2$L',
+            v_columns, each.field, CASE WHEN each.field LIKE '%request_id' THEN 'text' ELSE 'uuid' END, v_direction), ' UNION ALL ')
+        INTO v_looked_at FROM (SELECT DISTINCT unnest(v_fields) AS field) AS each;
+    ELSIF num_nonnulls(p_consumers, p_providers, p_nodes, p_name) > 0 THEN
+        RETURN; -- no value of the leading filter
+    ELSE
+        v_looked_at := format('SELECT 1 AS number, change.* FROM (SELECT %1$s FROM history AS one WHERE one.index >= $3 AND one.index < $4 '
+            'AND one.day BETWEEN $5 AND $6 ORDER BY one.day %2$s, one.index %2$s FETCH FIRST ($7) ROWS WITH TIES) AS change',
+            v_columns, v_direction);
+    END IF;
+    v_most := greatest(p_bound / coalesce(cardinality(v_keys), 1), 10);
+
+    EXECUTE format(
+        'WITH looked_at AS MATERIALIZED (%1$s), horizon AS MATERIALIZED ('
+        'SELECT %2$s(last.index) AS index FROM (SELECT %3$s(looked_at.index) AS index FROM looked_at GROUP BY looked_at.number '
+        'HAVING count(*) >= $7) AS last), '
+        'found AS (SELECT DISTINCT change.day, change.index FROM looked_at AS change, horizon '
+        'WHERE (horizon.index IS NULL OR CASE WHEN $8 THEN change.index >= horizon.index ELSE change.index <= horizon.index END) '
+        'AND ($9 IS NULL OR change.consumer = ANY ($9)) AND ($10 IS NULL OR $10 IN (change.request_id, change.global_request_id)) '
+        'AND ($11 IS NULL OR change.provider = ANY ($11)) AND ($12 IS NULL OR change.provider = ANY ($12) OR change.node = ANY ($12)) '
+        'AND ($13 IS NULL OR $13 IN (change.provider, change.root)) '
+        'AND ($14 IS NULL OR change.provider = ANY ($14) OR change.node = ANY ($14)) '
+        'AND ($15 IS NULL OR change.caller ->> ''user_id'' = $15) AND ($16 IS NULL OR $16 IN (change.project, change.previous_project)) '
+        'AND ($17 IS NULL OR change.topic = ANY ($17)) AND ($18 IS NULL OR change.at >= $18) AND ($19 IS NULL OR change.at < $19) '
+        'ORDER BY change.index %4$s LIMIT $20), '
+        'sized AS (SELECT found.day, found.index, row_number() OVER (ORDER BY found.index %4$s) AS position, '
+        'sum(size.changes) OVER (ORDER BY found.index %4$s) - size.changes AS before '
+        'FROM found CROSS JOIN LATERAL (SELECT max(one.place) AS changes FROM history AS one '
+        'WHERE one.day = found.day AND one.index = found.index) AS size), '
+        'cut AS (SELECT sized.index FROM sized WHERE sized.position = $20 OR sized.before >= $21 ORDER BY sized.position LIMIT 1) '
+        'SELECT array_agg(sized.day ORDER BY sized.position), array_agg(sized.index ORDER BY sized.position), coalesce((SELECT cut.index FROM cut), (SELECT horizon.index + CASE WHEN $8 THEN -1 ELSE 1 END FROM horizon)) '
+        'FROM sized WHERE sized.position < $20 AND sized.before < $21',
+        v_looked_at, CASE WHEN p_descending THEN 'max' ELSE 'min' END, CASE WHEN p_descending THEN 'min' ELSE 'max' END, v_direction)
+    INTO v_days, v_indexes, v_next
+    USING v_fields, v_keys, v_low, v_high, v_first_day, v_last_day, v_most, p_descending, p_consumers, p_request, p_providers, p_nodes,
+        v_root, v_named, p_caller_user, p_project, p_topics, p_since, p_until, p_limit + 1, p_rows;
+
+    RETURN QUERY
+    SELECT /* history_find 9/10 */ listed.place, listed.day, listed.index, false FROM unnest(v_days, v_indexes) WITH ORDINALITY AS listed (day, index, place);
+    IF v_next BETWEEN v_low AND v_high - 1 THEN
+        RETURN QUERY SELECT /* history_find 10/10 */ coalesce(cardinality(v_days), 0) + 1::bigint, NULL::date, v_next, true;
+    END IF;
+END
+$_$;
+
+--
+-- Name: FUNCTION history_find(p_descending boolean, p_from bigint, p_low bigint, p_high bigint, p_since timestamp with time zone, p_until timestamp with time zone, p_consumers uuid[], p_request text, p_providers uuid[], p_nodes uuid[], p_tree uuid, p_name text, p_caller_user text, p_project text, p_topics text[], p_limit integer, p_bound integer, p_rows integer); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.history_find(p_descending boolean, p_from bigint, p_low bigint, p_high bigint, p_since timestamp with time zone, p_until timestamp with time zone, p_consumers uuid[], p_request text, p_providers uuid[], p_nodes uuid[], p_tree uuid, p_name text, p_caller_user text, p_project text, p_topics text[], p_limit integer, p_bound integer, p_rows integer) IS 'Returns the events of a page for GET /history, by place, and behind them where the next page begins.
+
+An event is listed if one of its changes passes all filters. Filters that are null pass all.
+p_from: the index at which the page begins; null: the newest, or with p_descending false the oldest. p_low and p_high are bounds of
+indexes, p_since and p_until of times; the second ones are exclusive. The row with is_next has in index the event with which the next page begins.
+
+The filter with the best index leads: consumers, request, providers, nodes, a tree or a name; otherwise the events themselves, in
+their order. Of each value of that filter it looks at p_bound divided by the number of values, and at the rest of the last event;
+the page ends at the first place up to which this has found everything. So it can be short or empty and not be the last.
+It ends also after p_rows changes, and has at least one event.
+
+The only dynamic statement names the columns of the leading filter and the direction. Each call plans its statements with its values:
+partitions outside of the days from p_low to p_high are not opened.
+Called by the query HistoryList. Locks nothing. Plan: history_consumer_idx, history_provider_idx, history_root_idx, history_node_idx,
+history_request_id_idx or history_global_request_id_idx for each value, or history_index_idx; history_index_idx for the size of each event.';
+
+--
 -- Name: inventories; Type: TABLE; Schema: public; Owner: -
 --
 
@@ -3342,13 +3478,15 @@ CREATE FUNCTION public.history_prune() RETURNS boolean
 DECLARE
     v_day date;
 BEGIN
-    SELECT /* history_prune 1/2 */ min(known.day) INTO v_day FROM history_days AS known, history_state AS state
+    SELECT /* history_prune 1/3 */ min(known.day) INTO v_day FROM history_days AS known, history_state AS state
     WHERE known.day < (clock_timestamp() AT TIME ZONE 'UTC')::date - state.keep_days OR state.keep_days = 0 AND state.state = 'off';
     IF v_day IS NULL THEN
         RETURN false;
     END IF;
     EXECUTE format('DROP TABLE %I', 'history_' || to_char(v_day, 'YYYYMMDD'));
-    DELETE /* history_prune 2/2 */ FROM history_days WHERE day = v_day;
+    DELETE /* history_prune 2/3 */ FROM history_days WHERE day = v_day;
+    DELETE /* history_prune 3/3 */ FROM history_marks AS mark
+    WHERE mark.first < (SELECT coalesce(min(known.first), 9223372036854775807) FROM history_days AS known);
     RETURN true;
 END
 $$;
@@ -3401,35 +3539,39 @@ DECLARE
     v_writers text[];
     v_day date;
     v_newest bigint;
+    v_began timestamptz;
+    v_earliest timestamptz;
+    v_mark history_marks;
 BEGIN
     IF p_wait THEN
-        PERFORM /* history_step 1/11 */ pg_advisory_xact_lock(hashtextextended('berth history', 0));
+        PERFORM /* history_step 1/14 */ pg_advisory_xact_lock(hashtextextended('berth history', 0));
     ELSIF NOT pg_try_advisory_xact_lock(hashtextextended('berth history', 0)) THEN
-        RETURN (SELECT /* history_step 2/11 */ state.newest FROM history_state AS state);
+        RETURN (SELECT /* history_step 2/14 */ state.newest FROM history_state AS state);
     END IF;
-    SELECT /* history_step 3/11 */ * INTO v_state FROM history_state;
+    SELECT /* history_step 3/14 */ * INTO v_state FROM history_state;
     v_log := v_state.log;
-    SELECT /* history_step 4/11 */ control.system_identifier || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8)
+    v_began := clock_timestamp();
+    SELECT /* history_step 4/14 */ control.system_identifier || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8)
     INTO v_cluster FROM pg_control_system() AS control;
     IF v_state.cluster <> v_cluster THEN
         v_log := gen_random_uuid();
-        INSERT /* history_step 5/11 */ INTO outbox (topic, caller, before, after)
+        INSERT /* history_step 5/14 */ INTO outbox (topic, caller, before, after)
         VALUES ('history', jsonb_build_object('process', 'failover'), jsonb_build_object('log', v_state.log), jsonb_build_object('log', v_log));
     END IF;
     -- First the last number that was drawn, null before the first one; then who can still commit a lower one.
     v_drawn := coalesce(pg_sequence_last_value('outbox_seq_seq'), 0);
     v_writers := ARRAY(
-        SELECT /* history_step 6/11 */ DISTINCT held.virtualtransaction FROM pg_locks AS held
+        SELECT /* history_step 6/14 */ DISTINCT held.virtualtransaction FROM pg_locks AS held
         WHERE held.locktype = 'relation' AND held.relation = 'outbox'::regclass AND held.mode = 'RowExclusiveLock'
           AND held.database = (SELECT here.oid FROM pg_database AS here WHERE here.datname = current_database())
           AND held.pid <> pg_backend_pid());
     v_day := greatest((clock_timestamp() AT TIME ZONE 'UTC')::date,
-        (SELECT /* history_step 7/11 */ max(known.day) FROM history_days AS known));
-    IF v_state.state <> 'off' AND EXISTS (SELECT /* history_step 8/11 */ FROM outbox AS note WHERE note.seq > v_state.swept) THEN
-        PERFORM /* history_step 9/11 */ history_day(v_day, v_state.newest + 1);
+        (SELECT /* history_step 7/14 */ max(known.day) FROM history_days AS known));
+    IF v_state.state <> 'off' AND EXISTS (SELECT /* history_step 8/14 */ FROM outbox AS note WHERE note.seq > v_state.swept) THEN
+        PERFORM /* history_step 9/14 */ history_day(v_day, v_state.newest + 1);
     END IF;
 
-    WITH /* history_step 10/11 */ taken AS MATERIALIZED (
+    WITH /* history_step 10/14 */ taken AS MATERIALIZED (
         DELETE FROM outbox WHERE seq > v_state.swept RETURNING outbox.*
     ),
     -- The UUIDs of rows that were gone at the commit are in other notes of the same write.
@@ -3536,7 +3678,7 @@ BEGIN
         INSERT INTO history (day, index, place, at, topic, provider, root, consumer, node, class, generation, name, previous_name,
             project, previous_project, request_id, global_request_id, caller, before, after)
         SELECT v_day, event.index, row_number() OVER (PARTITION BY event.index ORDER BY change.seq, change.provider), event.at, change.topic,
-            change.provider, nullif(tree.root, change.provider), change.consumer, change.node, change.class,
+            coalesce(change.provider, allocated.node), nullif(tree.root, change.provider), change.consumer, change.node, change.class,
             coalesce(change.generation, (SELECT raised.generation FROM generations AS raised
                 WHERE raised.xid = change.xid AND raised.provider = change.provider)),
             naming.name, nullif(naming.previous, naming.name), owning.project, nullif(owning.previous, owning.project),
@@ -3550,6 +3692,14 @@ BEGIN
                 FROM resource_providers AS provider WHERE provider.uuid = change.provider) END AS root OFFSET 0
         ) AS tree_text
         CROSS JOIN LATERAL (SELECT CASE WHEN length(tree_text.root) = 36 THEN tree_text.root::uuid END AS root) AS tree
+        -- A node allocation is found by its node, as a provider is.
+        CROSS JOIN LATERAL (
+            SELECT CASE WHEN change.topic = 'node_allocation' THEN
+                coalesce(change.after ->> 'node_uuid', change.before ->> 'node_uuid') END AS node OFFSET 0
+        ) AS allocated_text
+        CROSS JOIN LATERAL (
+            SELECT CASE WHEN length(allocated_text.node) = 36 THEN allocated_text.node::uuid END AS node
+        ) AS allocated
         CROSS JOIN LATERAL (
             SELECT coalesce(change.after, change.before) ->> 'name' AS name, change.before ->> 'name' AS previous
             WHERE change.topic IN ('provider', 'node', 'node_allocation') UNION ALL
@@ -3558,9 +3708,17 @@ BEGIN
         CROSS JOIN LATERAL (
             SELECT coalesce(change.after, change.before) ->> 'project_id' AS project, change.before ->> 'project_id' AS previous
         ) AS owning
-        RETURNING index
+        RETURNING index, at
     )
-    SELECT max(recorded.index) INTO v_newest FROM recorded;
+    SELECT max(recorded.index), min(recorded.at) INTO v_newest, v_earliest FROM recorded;
+    IF v_newest IS NOT NULL THEN
+        SELECT /* history_step 11/14 */ * INTO v_mark FROM history_marks AS mark ORDER BY mark.first DESC LIMIT 1;
+        IF v_mark.at > v_began - interval '1 minute' AND v_newest < v_mark.first + 5000 THEN
+            UPDATE /* history_step 12/14 */ history_marks SET earliest = v_earliest WHERE first = v_mark.first AND earliest > v_earliest;
+        ELSE
+            INSERT /* history_step 13/14 */ INTO history_marks (first, at, earliest) VALUES (v_state.newest + 1, v_began, v_earliest);
+        END IF;
+    END IF;
 
     IF v_writers = '{}' THEN
         v_state.swept := v_drawn;
@@ -3570,7 +3728,7 @@ BEGIN
         v_state.drawn := v_drawn;
         v_state.writers := v_writers;
     END IF;
-    UPDATE /* history_step 11/11 */ history_state AS state SET newest = coalesce(v_newest, state.newest), swept = v_state.swept,
+    UPDATE /* history_step 14/14 */ history_state AS state SET newest = coalesce(v_newest, state.newest), swept = v_state.swept,
         drawn = v_state.drawn, writers = v_state.writers, cluster = v_cluster, log = v_log
     WHERE v_newest IS NOT NULL OR (state.swept, state.drawn, state.writers, state.cluster, state.log)
         IS DISTINCT FROM (v_state.swept, v_state.drawn, v_state.writers, v_cluster, v_log);
@@ -10009,6 +10167,40 @@ COMMENT ON COLUMN public.history_days.first IS 'First index that can be on this 
 COMMENT ON COLUMN public.history_days.began_at IS 'Time of the first step of the day.';
 
 --
+-- Name: history_marks; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.history_marks (
+    first bigint NOT NULL,
+    at timestamp with time zone NOT NULL,
+    earliest timestamp with time zone NOT NULL
+);
+
+--
+-- Name: TABLE history_marks; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON TABLE public.history_marks IS 'Times of indexes: a row for each minute or 5,000 events, in which something was recorded.';
+
+--
+-- Name: COLUMN history_marks.first; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.history_marks.first IS 'First index of the step that wrote the row.';
+
+--
+-- Name: COLUMN history_marks.at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.history_marks.at IS 'Beginning of that step: lower indexes have earlier times.';
+
+--
+-- Name: COLUMN history_marks.earliest; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.history_marks.earliest IS 'Earliest time of the events from first to the next mark.';
+
+--
 -- Name: idempotency_keys; Type: TABLE; Schema: public; Owner: -
 --
 
@@ -10948,6 +11140,13 @@ ALTER TABLE ONLY public.history_days
     ADD CONSTRAINT history_days_pkey PRIMARY KEY (day);
 
 --
+-- Name: history_marks history_marks_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.history_marks
+    ADD CONSTRAINT history_marks_pkey PRIMARY KEY (first);
+
+--
 -- Name: history_state history_state_pkey; Type: CONSTRAINT; Schema: public; Owner: -
 --
 
@@ -11290,6 +11489,18 @@ CREATE UNIQUE INDEX history_index_idx ON ONLY public.history USING btree (day, i
 COMMENT ON INDEX public.history_index_idx IS 'The changes of an event.';
 
 --
+-- Name: history_marks_at_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX history_marks_at_idx ON public.history_marks USING btree (at);
+
+--
+-- Name: INDEX history_marks_at_idx; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON INDEX public.history_marks_at_idx IS 'Index for a time.';
+
+--
 -- Name: history_name_idx; Type: INDEX; Schema: public; Owner: -
 --
 
@@ -11312,6 +11523,18 @@ CREATE INDEX history_node_idx ON ONLY public.history USING btree (node, index) W
 --
 
 COMMENT ON INDEX public.history_node_idx IS 'Changes of a node.';
+
+--
+-- Name: history_previous_name_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX history_previous_name_idx ON ONLY public.history USING btree (previous_name) WHERE (previous_name IS NOT NULL);
+
+--
+-- Name: INDEX history_previous_name_idx; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON INDEX public.history_previous_name_idx IS 'Changes by the name before.';
 
 --
 -- Name: history_provider_idx; Type: INDEX; Schema: public; Owner: -

@@ -71,6 +71,136 @@ func (q *Queries) CallerSet(ctx context.Context, db DBTX, caller string) error {
 	return err
 }
 
+const HistoryList = `-- name: HistoryList :many
+SELECT state.state, state.since, state.log, state.newest,
+    COALESCE((SELECT least(first_day.first, state.newest) FROM history_days AS first_day ORDER BY first_day.day LIMIT 1), 0)::bigint AS oldest,
+    COALESCE(oldest.began_at, 'epoch')::timestamptz AS oldest_at,
+    COALESCE(event.is_next, false)::bool AS is_next, COALESCE(event.index, 0)::bigint AS event_index,
+    COALESCE(change.at, 'epoch')::timestamptz AS at, COALESCE(change.topic, '')::text AS topic,
+    change.provider, change.consumer, change.node, change.class, change.generation, change.caller,
+    change.before, change.after
+FROM history_state AS state
+LEFT JOIN (SELECT first_day.began_at FROM history_days AS first_day ORDER BY first_day.day LIMIT 1) AS oldest ON true
+LEFT JOIN history_find(
+    $1::bool, $2::bigint, $3::bigint, $4::bigint,
+    $5::timestamptz, $6::timestamptz,
+    $7::uuid[], $8::text, $9::uuid[], $10::uuid[],
+    $11::uuid, $12::text, $13::text, $14::text,
+    $15::text[], $16::int, $17::int, $18::int
+) AS event (place, day, index, is_next) ON true
+LEFT JOIN LATERAL (
+    SELECT one.place, one.at, one.topic, one.provider, one.consumer, one.node, one.class, one.generation, one.caller, one.before, one.after
+    FROM history AS one WHERE one.day = event.day AND one.index = event.index OFFSET 0
+) AS change ON true
+ORDER BY event.place, change.place
+`
+
+type HistoryListParams struct {
+	Descending bool
+	FromIndex  *int64
+	Low        *int64
+	High       *int64
+	Since      *time.Time
+	Until      *time.Time
+	Consumers  []uuid.UUID
+	Request    *string
+	Providers  []uuid.UUID
+	Nodes      []uuid.UUID
+	Tree       *uuid.UUID
+	Name       *string
+	CallerUser *string
+	Project    *string
+	Topics     []string
+	MaxEvents  int32
+	Bound      int32
+	MaxChanges int32
+}
+
+type HistoryListRow struct {
+	State      string
+	Since      *time.Time
+	Log        uuid.UUID
+	Newest     int64
+	Oldest     int64
+	OldestAt   time.Time
+	IsNext     bool
+	EventIndex int64
+	At         time.Time
+	Topic      string
+	Provider   *uuid.UUID
+	Consumer   *uuid.UUID
+	Node       *uuid.UUID
+	Class      *string
+	Generation *int64
+	Caller     json.RawMessage
+	Before     json.RawMessage
+	After      json.RawMessage
+}
+
+// Returns the state of the record, and a page of events with all their changes. Parameters are those of the function history_find. The row
+// with is_next has in event_index the event with which the next page begins, and no change. Without events and next page there is
+// one row without an event.
+// Called by Store.HistoryList, on the primary. Locks nothing.
+// Plan: the only row of history_state, history_days for its first day, the function; then history_index_idx for each event. OFFSET 0
+// forces that: the planner would read all days.
+func (q *Queries) HistoryList(ctx context.Context, db DBTX, arg HistoryListParams) ([]HistoryListRow, error) {
+	rows, err := db.Query(ctx, HistoryList,
+		arg.Descending,
+		arg.FromIndex,
+		arg.Low,
+		arg.High,
+		arg.Since,
+		arg.Until,
+		arg.Consumers,
+		arg.Request,
+		arg.Providers,
+		arg.Nodes,
+		arg.Tree,
+		arg.Name,
+		arg.CallerUser,
+		arg.Project,
+		arg.Topics,
+		arg.MaxEvents,
+		arg.Bound,
+		arg.MaxChanges,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []HistoryListRow{}
+	for rows.Next() {
+		var i HistoryListRow
+		if err := rows.Scan(
+			&i.State,
+			&i.Since,
+			&i.Log,
+			&i.Newest,
+			&i.Oldest,
+			&i.OldestAt,
+			&i.IsNext,
+			&i.EventIndex,
+			&i.At,
+			&i.Topic,
+			&i.Provider,
+			&i.Consumer,
+			&i.Node,
+			&i.Class,
+			&i.Generation,
+			&i.Caller,
+			&i.Before,
+			&i.After,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const HistoryPrune = `-- name: HistoryPrune :one
 SELECT history_prune()::bool AS more
 `

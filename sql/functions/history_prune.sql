@@ -9,13 +9,15 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout 
 DECLARE
     v_day date;
 BEGIN
-    SELECT /* history_prune 1/2 */ min(known.day) INTO v_day FROM history_days AS known, history_state AS state
+    SELECT /* history_prune 1/3 */ min(known.day) INTO v_day FROM history_days AS known, history_state AS state
     WHERE known.day < (clock_timestamp() AT TIME ZONE 'UTC')::date - state.keep_days OR state.keep_days = 0 AND state.state = 'off';
     IF v_day IS NULL THEN
         RETURN false;
     END IF;
     EXECUTE format('DROP TABLE %I', 'history_' || to_char(v_day, 'YYYYMMDD'));
-    DELETE /* history_prune 2/2 */ FROM history_days WHERE day = v_day;
+    DELETE /* history_prune 2/3 */ FROM history_days WHERE day = v_day;
+    DELETE /* history_prune 3/3 */ FROM history_marks AS mark
+    WHERE mark.first < (SELECT coalesce(min(known.first), 9223372036854775807) FROM history_days AS known);
     RETURN true;
 END
 $$;

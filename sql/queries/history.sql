@@ -62,3 +62,32 @@ SELECT history_settle(make_interval(secs => @delay::float8))::text AS state;
 -- See the function. Called by Store.HistoryPrune until it returns false.
 -- name: HistoryPrune :one
 SELECT history_prune()::bool AS more;
+
+-- Returns the state of the record, and a page of events with all their changes. Parameters are those of the function history_find. The row
+-- with is_next has in event_index the event with which the next page begins, and no change. Without events and next page there is
+-- one row without an event.
+-- Called by Store.HistoryList, on the primary. Locks nothing.
+-- Plan: the only row of history_state, history_days for its first day, the function; then history_index_idx for each event. OFFSET 0
+-- forces that: the planner would read all days.
+-- name: HistoryList :many
+SELECT state.state, state.since, state.log, state.newest,
+    COALESCE((SELECT least(first_day.first, state.newest) FROM history_days AS first_day ORDER BY first_day.day LIMIT 1), 0)::bigint AS oldest,
+    COALESCE(oldest.began_at, 'epoch')::timestamptz AS oldest_at,
+    COALESCE(event.is_next, false)::bool AS is_next, COALESCE(event.index, 0)::bigint AS event_index,
+    COALESCE(change.at, 'epoch')::timestamptz AS at, COALESCE(change.topic, '')::text AS topic,
+    change.provider, change.consumer, change.node, change.class, change.generation, change.caller,
+    change.before, change.after
+FROM history_state AS state
+LEFT JOIN (SELECT first_day.began_at FROM history_days AS first_day ORDER BY first_day.day LIMIT 1) AS oldest ON true
+LEFT JOIN history_find(
+    @descending::bool, sqlc.narg('from_index')::bigint, sqlc.narg('low')::bigint, sqlc.narg('high')::bigint,
+    sqlc.narg('since')::timestamptz, sqlc.narg('until')::timestamptz,
+    sqlc.narg('consumers')::uuid[], sqlc.narg('request')::text, sqlc.narg('providers')::uuid[], sqlc.narg('nodes')::uuid[],
+    sqlc.narg('tree')::uuid, sqlc.narg('name')::text, sqlc.narg('caller_user')::text, sqlc.narg('project')::text,
+    sqlc.narg('topics')::text[], @max_events::int, @bound::int, @max_changes::int
+) AS event (place, day, index, is_next) ON true
+LEFT JOIN LATERAL (
+    SELECT one.place, one.at, one.topic, one.provider, one.consumer, one.node, one.class, one.generation, one.caller, one.before, one.after
+    FROM history AS one WHERE one.day = event.day AND one.index = event.index OFFSET 0
+) AS change ON true
+ORDER BY event.place, change.place;
