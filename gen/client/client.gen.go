@@ -153,6 +153,7 @@ const (
 	ErrorCodeBerthDatabaseUnavailable                    ErrorCode = "berth.database.unavailable"
 	ErrorCodeBerthDryRunBusy                             ErrorCode = "berth.dry_run.busy"
 	ErrorCodeBerthExplanationNotFound                    ErrorCode = "berth.explanation.not_found"
+	ErrorCodeBerthHistoryOff                             ErrorCode = "berth.history.off"
 	ErrorCodeBerthIdempotencyBadKey                      ErrorCode = "berth.idempotency.bad_key"
 	ErrorCodeBerthIdempotencyBadLifetime                 ErrorCode = "berth.idempotency.bad_lifetime"
 	ErrorCodeBerthIdempotencyFull                        ErrorCode = "berth.idempotency.full"
@@ -208,6 +209,8 @@ func (e ErrorCode) Valid() bool {
 	case ErrorCodeBerthDryRunBusy:
 		return true
 	case ErrorCodeBerthExplanationNotFound:
+		return true
+	case ErrorCodeBerthHistoryOff:
 		return true
 	case ErrorCodeBerthIdempotencyBadKey:
 		return true
@@ -270,6 +273,36 @@ func (e ErrorCode) Valid() bool {
 	case ErrorCodePlacementResourceProviderNotFound:
 		return true
 	case ErrorCodePlacementUndefinedCode:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for HistoryEventKind.
+const (
+	HistoryEventKindWrite HistoryEventKind = "write"
+)
+
+// Valid indicates whether the value is a known member of the HistoryEventKind enum.
+func (e HistoryEventKind) Valid() bool {
+	switch e {
+	case HistoryEventKindWrite:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for HistoryRefusalKind.
+const (
+	HistoryRefusalKindRefused HistoryRefusalKind = "refused"
+)
+
+// Valid indicates whether the value is a known member of the HistoryRefusalKind enum.
+func (e HistoryRefusalKind) Valid() bool {
+	switch e {
+	case HistoryRefusalKindRefused:
 		return true
 	default:
 		return false
@@ -600,6 +633,24 @@ func (e ExplanationListParamsSort) Valid() bool {
 	case ExplanationListParamsSortMinusLastAskedAt:
 		return true
 	case ExplanationListParamsSortMinusRequests:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for HistoryListParamsSort.
+const (
+	HistoryListParamsSortIndex      HistoryListParamsSort = "index"
+	HistoryListParamsSortMinusIndex HistoryListParamsSort = "-index"
+)
+
+// Valid indicates whether the value is a known member of the HistoryListParamsSort enum.
+func (e HistoryListParamsSort) Valid() bool {
+	switch e {
+	case HistoryListParamsSortIndex:
+		return true
+	case HistoryListParamsSortMinusIndex:
 		return true
 	default:
 		return false
@@ -2498,6 +2549,199 @@ type Explanations struct {
 	Explanations []RecordedExplanation `json:"explanations"`
 }
 
+// HistoryCaller defines model for HistoryCaller.
+type HistoryCaller struct {
+	// GlobalRequestID Id that the client sent for a chain of requests; null without one.
+	GlobalRequestID *string `json:"global_request_id"`
+
+	// Operation Operation id of the request.
+	//
+	// Examples: claim-create
+	Operation *string `json:"operation"`
+
+	// Process Part of a server that wrote without a request; null for requests.
+	//
+	// Examples: lease
+	Process *string `json:"process"`
+
+	// ProjectID Project of the request.
+	//
+	// Examples: 3f2a9c0b7d5e4a41b6c8d9e0f1a2b3c4
+	ProjectID *string `json:"project_id"`
+
+	// RequestID Id of the request; null for work of a server itself.
+	//
+	// Examples: req-6b6837d1-5af3-4138-b4ed-e0275c3efda4
+	RequestID *string `json:"request_id"`
+
+	// ServiceUserID User of the service that forwarded the request.
+	ServiceUserID *string `json:"service_user_id,omitempty"`
+
+	// UserID User of the request.
+	//
+	// Examples: 9f1a2b3c4d5e6f708192a3b4c5d6e7f8
+	UserID *string `json:"user_id"`
+}
+
+// HistoryChanges defines model for HistoryChanges.
+type HistoryChanges struct {
+	// Consumers Changes of consumers by UUID.
+	Consumers map[string]ConsumerChange `json:"consumers,omitempty"`
+	History   *HistoryObjectChange      `json:"history,omitempty"`
+
+	// NodeAllocations Changes of allocations of the Bare Metal API by UUID.
+	NodeAllocations map[string]HistoryObjectChange `json:"node_allocations,omitempty"`
+
+	// Nodes Changes of nodes by UUID. Secrets are not recorded: hidden names members that have changed.
+	Nodes map[string]HistoryObjectChange `json:"nodes,omitempty"`
+
+	// ResourceClasses Created, renamed and deleted resource classes by name. Of a renamed one before has its old name.
+	ResourceClasses map[string]HistoryObjectChange `json:"resource_classes,omitempty"`
+
+	// ResourceProviders Changes of providers by UUID.
+	ResourceProviders map[string]HistoryProviderChange `json:"resource_providers,omitempty"`
+
+	// Traits Created and deleted traits by name.
+	Traits map[string]HistoryObjectChange `json:"traits,omitempty"`
+}
+
+// HistoryEvent defines model for HistoryEvent.
+type HistoryEvent struct {
+	// At Time at which the write had changed everything.
+	//
+	// Examples: 2026-11-22T14:11:00.123456Z
+	At      time.Time      `json:"at"`
+	By      HistoryCaller  `json:"by"`
+	Changes HistoryChanges `json:"changes"`
+
+	// Index Place of the event in the order of all events.
+	//
+	// Examples: 41822
+	Index int64 `json:"index"`
+
+	// Kind Always write.
+	//
+	// Examples: write
+	Kind HistoryEventKind `json:"kind"`
+}
+
+// HistoryEventKind Always write.
+//
+// Examples: write
+type HistoryEventKind string
+
+// HistoryList defines model for HistoryList.
+type HistoryList struct {
+	// CompleteSince Time from which the list is complete, if since is before it.
+	//
+	// Examples: 2026-11-01T09:00:00.000000Z
+	CompleteSince *time.Time `json:"complete_since,omitempty"`
+
+	// Events The events of the page. With request, also the requests that found nothing, at their times.
+	Events []HistoryList_Events_Item `json:"events"`
+
+	// EventsLinks The link to the next page; missing on the last page. A page with a link can be short or empty.
+	EventsLinks []Link `json:"events_links,omitempty"`
+
+	// Log Series of the indexes.
+	//
+	// Examples: 7c1e0b54-9f4e-4c53-8d0e-2a6d1c9b7f10
+	Log openapi_types.UUID `json:"log"`
+
+	// Newest Index of the newest event; 0: there is none.
+	//
+	// Examples: 41822
+	Newest int64 `json:"newest"`
+
+	// Oldest Index of the oldest event that is kept; 0: there is none.
+	//
+	// Examples: 12004
+	Oldest int64 `json:"oldest"`
+}
+
+// HistoryList_Events_Item defines model for HistoryList.events.Item.
+type HistoryList_Events_Item struct {
+	union json.RawMessage
+}
+
+// HistoryObjectChange defines model for HistoryObjectChange.
+type HistoryObjectChange struct {
+	// After Members that differ, after the write; null: the object does not exist.
+	After map[string]interface{} `json:"after"`
+
+	// Before Members that differ, before the write; null: the object did not exist.
+	Before map[string]interface{} `json:"before"`
+}
+
+// HistoryProviderChange defines model for HistoryProviderChange.
+type HistoryProviderChange struct {
+	// After The provider after the write; null: it does not exist.
+	After *HistoryProviderPart `json:"after"`
+
+	// Before The provider before the write; null: it did not exist.
+	Before *HistoryProviderPart `json:"before"`
+}
+
+// HistoryProviderPart defines model for HistoryProviderPart.
+type HistoryProviderPart struct {
+	// Aggregates Aggregates that only this state has.
+	Aggregates []openapi_types.UUID `json:"aggregates,omitempty"`
+
+	// Generation The provider generation, if the write raised it; only in after.
+	//
+	// Examples: 4
+	Generation *int64 `json:"generation,omitempty"`
+
+	// Inventories Inventories by resource class that differ.
+	Inventories map[string]Inventory `json:"inventories,omitempty"`
+
+	// Name Unique name.
+	//
+	// Examples: compute-17
+	Name *string `json:"name,omitempty"`
+
+	// ParentProviderUUID UUID of the parent provider; null for a root.
+	ParentProviderUUID *openapi_types.UUID `json:"parent_provider_uuid,omitempty"`
+
+	// RootProviderUUID UUID of the root of its tree.
+	RootProviderUUID *openapi_types.UUID `json:"root_provider_uuid,omitempty"`
+
+	// Traits Traits that only this state has.
+	Traits []string `json:"traits,omitempty"`
+}
+
+// HistoryRefusal defines model for HistoryRefusal.
+type HistoryRefusal struct {
+	// At Time of the response.
+	//
+	// Examples: 2026-11-22T14:11:00.123456Z
+	At time.Time     `json:"at"`
+	By HistoryCaller `json:"by"`
+
+	// Kind Always refused.
+	//
+	// Examples: refused
+	Kind HistoryRefusalKind `json:"kind"`
+
+	// Reason The first condition that left nothing.
+	//
+	// Examples: no_tree
+	Reason string `json:"reason"`
+
+	// RequestID Id for GET /explanations/{request_id}.
+	//
+	// Examples: req-6b6837d1-5af3-4138-b4ed-e0275c3efda4
+	RequestID string `json:"request_id"`
+
+	// Summary Summary of the explanation.
+	Summary *string `json:"summary,omitempty"`
+}
+
+// HistoryRefusalKind Always refused.
+//
+// Examples: refused
+type HistoryRefusalKind string
+
 // HistorySettings The settings and the state of the record of changes.
 type HistorySettings struct {
 	// Bytes Size of the record on disk.
@@ -4150,6 +4394,57 @@ type ExplanationShowParams struct {
 	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
 }
 
+// HistoryListParams defines parameters for HistoryList.
+type HistoryListParams struct {
+	// ResourceProvider A change is of this provider or of a consumer on it, or of one of up to 500 in `in:UUID,UUID`.
+	ResourceProvider *string `form:"resource_provider,omitempty" json:"resource_provider,omitempty"`
+
+	// InTree A change is of the tree that this provider is in now.
+	InTree *openapi_types.UUID `form:"in_tree,omitempty" json:"in_tree,omitempty"`
+
+	// Consumer A change is of this consumer, or of one of up to 500 in `in:UUID,UUID`.
+	Consumer *string `form:"consumer,omitempty" json:"consumer,omitempty"`
+
+	// Node A change is of this node, of its allocation, or of the provider with its UUID; up to 500 in `in:UUID,UUID`.
+	Node *string `form:"node,omitempty" json:"node,omitempty"`
+
+	// Name A change is of a provider, node or node allocation that has or had this name.
+	Name *string `form:"name,omitempty" json:"name,omitempty"`
+
+	// Request The request, or the global request, had this id.
+	Request *string `form:"request,omitempty" json:"request,omitempty"`
+
+	// UserID This user asked.
+	UserID *string `form:"user_id,omitempty" json:"user_id,omitempty"`
+
+	// ProjectID A change is of a consumer of this project, before or after.
+	ProjectID *string `form:"project_id,omitempty" json:"project_id,omitempty"`
+
+	// Topic A change has this topic, or one of `in:TOPIC,TOPIC`: aggregate, allocation, history, inventory, name, node, node_allocation, provider or trait.
+	Topic *string `form:"topic,omitempty" json:"topic,omitempty"`
+
+	// Since Only events at or after this time (RFC 3339) or index.
+	Since *string `form:"since,omitempty" json:"since,omitempty"`
+
+	// Until Only events before this time (RFC 3339) or index.
+	Until *string `form:"until,omitempty" json:"until,omitempty"`
+
+	// Limit Maximum number of items of a page. A page can be shorter and still have a link to the next one. Default: 100.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Marker Position after the page before, from its link. Do not construct it.
+	Marker *string `form:"marker,omitempty" json:"marker,omitempty"`
+
+	// Sort Order of the items. Default: `-index`.
+	Sort *HistoryListParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+
+	// OpenStackAPIVersion The microversion that this document describes.
+	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
+}
+
+// HistoryListParamsSort defines parameters for HistoryList.
+type HistoryListParamsSort string
+
 // HistorySettingsShowParams defines parameters for HistorySettingsShow.
 type HistorySettingsShowParams struct {
 	// OpenStackAPIVersion The microversion that this document describes.
@@ -4956,6 +5251,68 @@ func (t *CapacityFitSettings) UnmarshalJSON(b []byte) error {
 		}
 	}
 
+	return err
+}
+
+// AsHistoryEvent returns the union data inside the HistoryList_Events_Item as a HistoryEvent
+func (t HistoryList_Events_Item) AsHistoryEvent() (HistoryEvent, error) {
+	var body HistoryEvent
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromHistoryEvent overwrites any union data inside the HistoryList_Events_Item as the provided HistoryEvent
+func (t *HistoryList_Events_Item) FromHistoryEvent(v HistoryEvent) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeHistoryEvent performs a merge with any union data inside the HistoryList_Events_Item, using the provided HistoryEvent
+func (t *HistoryList_Events_Item) MergeHistoryEvent(v HistoryEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsHistoryRefusal returns the union data inside the HistoryList_Events_Item as a HistoryRefusal
+func (t HistoryList_Events_Item) AsHistoryRefusal() (HistoryRefusal, error) {
+	var body HistoryRefusal
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromHistoryRefusal overwrites any union data inside the HistoryList_Events_Item as the provided HistoryRefusal
+func (t *HistoryList_Events_Item) FromHistoryRefusal(v HistoryRefusal) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeHistoryRefusal performs a merge with any union data inside the HistoryList_Events_Item, using the provided HistoryRefusal
+func (t *HistoryList_Events_Item) MergeHistoryRefusal(v HistoryRefusal) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t HistoryList_Events_Item) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *HistoryList_Events_Item) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
 	return err
 }
 
@@ -6181,6 +6538,15 @@ type ClientInterface interface {
 	// Corresponds with GET /explanations/{request_id} (the `ExplanationShow` operationId).
 	ExplanationShow(ctx context.Context, requestID string, params *ExplanationShowParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// HistoryList List events
+	//
+	// Returns pages of events: what each write changed, by which request, with the values before and after. An event is listed if one of its changes meets all filters, and is shown whole. Whatever was answered before this request is in the list. A page ends after 5,000 changes that it has looked at: it can be short or empty and still have a link to the next one. With `request`, requests that found nothing are elements of kind `refused`. The policy rule has the target `project_id`.
+	//
+	// Policy rule: `berth:history:list`.
+	//
+	// Corresponds with GET /history (the `HistoryList` operationId).
+	HistoryList(ctx context.Context, params *HistoryListParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// HistorySettingsShow Show the settings of the record of changes
 	//
 	// Returns whether changes are recorded, since when the record is complete, and its size.
@@ -7127,6 +7493,25 @@ func (c *Client) ExplanationList(ctx context.Context, params *ExplanationListPar
 // Corresponds with GET /explanations/{request_id} (the `ExplanationShow` operationId).
 func (c *Client) ExplanationShow(ctx context.Context, requestID string, params *ExplanationShowParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewExplanationShowRequest(c.Server, requestID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// HistoryList List events
+//
+// Returns pages of events: what each write changed, by which request, with the values before and after. An event is listed if one of its changes meets all filters, and is shown whole. Whatever was answered before this request is in the list. A page ends after 5,000 changes that it has looked at: it can be short or empty and still have a link to the next one. With `request`, requests that found nothing are elements of kind `refused`. The policy rule has the target `project_id`.
+//
+// Policy rule: `berth:history:list`.
+//
+// Corresponds with GET /history (the `HistoryList` operationId).
+func (c *Client) HistoryList(ctx context.Context, params *HistoryListParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewHistoryListRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -9917,6 +10302,229 @@ func NewExplanationShowRequest(server string, requestID string, params *Explanat
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "OpenStack-API-Version", params.OpenStackAPIVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("OpenStack-API-Version", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewHistoryListRequest constructs an http.Request for the HistoryList method
+func NewHistoryListRequest(server string, params *HistoryListParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/history")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ResourceProvider != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "resource_provider", *params.ResourceProvider, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.InTree != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "in_tree", *params.InTree, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "uuid"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Consumer != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "consumer", *params.Consumer, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Node != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "node", *params.Node, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Name != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "name", *params.Name, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Request != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "request", *params.Request, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.UserID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "user_id", *params.UserID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.ProjectID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "project_id", *params.ProjectID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Topic != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "topic", *params.Topic, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Since != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "since", *params.Since, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Until != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "until", *params.Until, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Marker != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "marker", *params.Marker, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Sort != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "sort", *params.Sort, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
@@ -13231,6 +13839,17 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /explanations/{request_id} (the `ExplanationShow` operationId).
 	ExplanationShowWithResponse(ctx context.Context, requestID string, params *ExplanationShowParams, reqEditors ...RequestEditorFn) (*ExplanationShowResponse, error)
 
+	// HistoryListWithResponse List events
+	//
+	// Returns pages of events: what each write changed, by which request, with the values before and after. An event is listed if one of its changes meets all filters, and is shown whole. Whatever was answered before this request is in the list. A page ends after 5,000 changes that it has looked at: it can be short or empty and still have a link to the next one. With `request`, requests that found nothing are elements of kind `refused`. The policy rule has the target `project_id`.
+	//
+	// Policy rule: `berth:history:list`.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /history (the `HistoryList` operationId).
+	HistoryListWithResponse(ctx context.Context, params *HistoryListParams, reqEditors ...RequestEditorFn) (*HistoryListResponse, error)
+
 	// HistorySettingsShowWithResponse Show the settings of the record of changes
 	//
 	// Returns whether changes are recorded, since when the record is complete, and its size.
@@ -14419,6 +15038,45 @@ func (r ExplanationShowResponse) Status() string {
 
 // StatusCode returns HTTPResponse.StatusCode
 func (r ExplanationShowResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+type HistoryListResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *HistoryList
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *Errors
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON406 the response for an HTTP 406 `application/json` response
+	JSON406 *NotAcceptable
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Errors
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *ServiceUnavailable
+}
+
+// Status returns HTTPResponse.Status
+func (r HistoryListResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r HistoryListResponse) StatusCode() int {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.StatusCode
 	}
@@ -16400,6 +17058,23 @@ func (c *ClientWithResponses) ExplanationShowWithResponse(ctx context.Context, r
 		return nil, err
 	}
 	return ParseExplanationShowResponse(rsp)
+}
+
+// HistoryListWithResponse List events
+//
+// Returns pages of events: what each write changed, by which request, with the values before and after. An event is listed if one of its changes meets all filters, and is shown whole. Whatever was answered before this request is in the list. A page ends after 5,000 changes that it has looked at: it can be short or empty and still have a link to the next one. With `request`, requests that found nothing are elements of kind `refused`. The policy rule has the target `project_id`.
+//
+// Policy rule: `berth:history:list`.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /history (the `HistoryList` operationId).
+func (c *ClientWithResponses) HistoryListWithResponse(ctx context.Context, params *HistoryListParams, reqEditors ...RequestEditorFn) (*HistoryListResponse, error) {
+	rsp, err := c.HistoryList(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseHistoryListResponse(rsp)
 }
 
 // HistorySettingsShowWithResponse Show the settings of the record of changes
@@ -18610,6 +19285,88 @@ func ParseExplanationShowResponse(rsp *http.Response) (*ExplanationShowResponse,
 			return nil, err
 		}
 		response.JSON406 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ServiceUnavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseHistoryListResponse parses an HTTP response from a HistoryListWithResponse call
+func ParseHistoryListResponse(rsp *http.Response) (*HistoryListResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &HistoryListResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest HistoryList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 406:
+		var dest NotAcceptable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON406 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest TooManyRequests

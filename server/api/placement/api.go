@@ -168,6 +168,9 @@ func nameErrorCodes(at microversion.Version, schemas map[string]*huma.Schema) {
 			fault.CodeDatabaseUnavailable, fault.CodeOutcomeUnknown, fault.CodeAuditUnavailable,
 		)
 	}
+	if at >= berth17 {
+		codes = append(codes, fault.CodeHistoryOff)
+	}
 	schemas[name] = &huma.Schema{Type: huma.TypeString, Enum: codes}
 	code := item.Properties["code"]
 	item.Properties["code"] = &huma.Schema{

@@ -94,6 +94,9 @@ const (
 	CodeCapacityBusy     = "berth.capacity.busy"
 )
 
+// CodeHistoryOff is the code of a read of the record of changes when nothing was ever recorded.
+const CodeHistoryOff = "berth.history.off"
+
 // These are the error codes of the limits and failures that only Berth has, from version 1.5 of its extensions on. Other
 // responses have CodeUndefined in their place.
 const (
