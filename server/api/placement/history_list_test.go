@@ -256,10 +256,10 @@ func TestHistory_InvalidLists_Rejected(t *testing.T) {
 	expect("", http.StatusConflict, "berth.history.off", "No history is kept. Turn it on with PUT /history/settings.")
 	expect("?since=yesterday", http.StatusBadRequest, "berth.bad_value", "'since' is neither a time nor an index: yesterday.")
 	expect("?until=-1", http.StatusBadRequest, "berth.bad_value", "'until' is neither a time nor an index: -1.")
-	expect("?topic=colour", http.StatusBadRequest, "berth.bad_value",
-		"'topic' names colour; known are aggregate, allocation, history, inventory, name, node, node_allocation, provider, trait.")
-	expect("?marker=aDE6NDE4MDA", http.StatusBadRequest, "berth.page.bad_marker", "The marker does not belong to this list. Begin again without it.")
+	expect("?topic=color", http.StatusBadRequest, "berth.bad_value",
+		"'topic' names color; known are aggregate, allocation, history, inventory, name, node, node_allocation, provider, trait.")
+	expect("?marker=aDE6NDE4MDA", http.StatusBadRequest, "berth.page.bad_marker", "The marker does not belong to this list.")
 	expect("?topic=trait&topic=name", http.StatusBadRequest, "berth.query.duplicate_key", "Query parameter 'topic' may be specified only once.")
 	expect("?consumer=me", http.StatusBadRequest, "placement.undefined_code", "Invalid query string parameters: 'me' is not a 'uuid'")
-	expect("?colour=red", http.StatusBadRequest, "placement.undefined_code", "Invalid query string parameters: Additional properties are not allowed")
+	expect("?color=red", http.StatusBadRequest, "placement.undefined_code", "Invalid query string parameters: Additional properties are not allowed")
 }

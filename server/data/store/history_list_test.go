@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berthd/berth/gen/db"
+	"github.com/berthd/berth/internal/test/dbtest"
 	"github.com/berthd/berth/server/data/store"
 )
 
@@ -243,11 +244,7 @@ func eventsOf(rows []db.HistoryListRow, sizes map[int64]int) (indexes []int64, n
 func TestHistory_List_HasOwnWrites(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 2)
-	settings, err := b.HistorySettingsShow(t.Context())
-	b.must(err)
-	b.must(b.HistorySettingsUpdate(t.Context(), store.HistoryOn, 30, settings.Generation))
-	_, err = b.HistorySettle(t.Context(), 0)
-	b.must(err)
+	dbtest.TurnRecordOn(t, b.db)
 	host := b.provider("a host", nil, map[string]int32{"VCPU": 4})
 	list, err := b.HistoryList(t.Context(), &store.HistoryFilter{Providers: []uuid.UUID{host}}, store.HistoryPage{Limit: 1, Descending: true})
 	b.must(err)
