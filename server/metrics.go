@@ -80,6 +80,7 @@ func newMetrics(options Options) *metrics {
 	m.registry.MustRegister(options.Explanations.Collectors()...)
 	m.registry.MustRegister(options.Placement.Claims.Collectors()...)
 	m.registry.MustRegister(options.Leases...)
+	m.registry.MustRegister(options.History...)
 	m.registry.MustRegister(m.requests, m.durations, m.roundTrips, m.conflicts, m.candidates, m.empty, m.refused, m.inFlight, m.cut,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		buildInfo(options.Observability), statementCollector{options.Store.Pool()}, poolCollector{options.Store.Pool()}, keyCollector{options.Store}, auditCollector{options.AuditLog})

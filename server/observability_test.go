@@ -22,6 +22,7 @@ import (
 	"github.com/berthd/berth/server/data/postgres"
 	"github.com/berthd/berth/server/identity/tokens"
 	"github.com/berthd/berth/server/work/conductor"
+	"github.com/berthd/berth/server/work/history"
 	"github.com/berthd/berth/server/work/leases"
 )
 
@@ -67,7 +68,7 @@ func newWatched(t *testing.T, change func(*postgres.Options, *server.Options)) *
 		Baremetal: &baremetal.Options{
 			Conductor: "berth-1", HeartbeatTimeout: time.Minute, Collectors: new(conductor.Conductor).Collectors(),
 		},
-		Leases: leases.New(leases.Options{}).Collectors(),
+		Leases: leases.New(leases.Options{}).Collectors(), History: history.New(history.Options{}).Collectors(),
 		Observability: server.Observability{
 			Version: "1.2.3", Revision: "abcdef", PostgresInterval: time.Minute, CapacityInterval: time.Minute,
 			PublicMetrics: true, Profiles: true,

@@ -78,6 +78,8 @@ type Options struct {
 	RequestTimeout time.Duration
 	// Leases are the collectors of the removal of expired consumers, which the caller starts.
 	Leases []prometheus.Collector
+	// History are the collectors of the steps of the record of changes, which the caller makes.
+	History []prometheus.Collector
 	// IdempotencyLifetime is how long an Idempotency-Key is stored whose request has no other lifetime; 0: 24 hours.
 	IdempotencyLifetime time.Duration
 	// Placement has the options of the Placement API, whose Store, Search and Explanations New sets.

@@ -305,34 +305,41 @@ func (q *Queries) HistorySettle(ctx context.Context, db DBTX, delay float64) (st
 }
 
 const HistoryState = `-- name: HistoryState :one
-SELECT state.state,
+SELECT state.state, state.newest,
     history_is_switched()::bool AS is_switched,
-    (state.state = 'off' AND EXISTS (SELECT FROM outbox AS note WHERE note.seq > state.swept))::bool AS has_rest,
+    note.waiting::bigint AS waiting,
+    COALESCE(extract(epoch FROM clock_timestamp() - note.oldest_at), 0)::float8 AS lag_seconds,
     (EXISTS (
         SELECT FROM history_days AS known
         WHERE known.day < (clock_timestamp() AT TIME ZONE 'UTC')::date - state.keep_days OR state.keep_days = 0 AND state.state = 'off'
     ))::bool AS has_old_days
 FROM history_state AS state
+CROSS JOIN LATERAL (SELECT count(*) AS waiting, min(one.at) AS oldest_at FROM outbox AS one WHERE one.seq > state.swept) AS note
 `
 
 type HistoryStateRow struct {
 	State      string
+	Newest     int64
 	IsSwitched bool
-	HasRest    bool
+	Waiting    int64
+	LagSeconds float64
 	HasOldDays bool
 }
 
-// Returns the state of the record, and what is left to do. is_switched: history_switch has nothing to do. has_rest: the record is off, and
-// there are notes of transactions that were under way when it was turned off. has_old_days: history_prune would delete a day.
+// Returns the state of the record, and what is left to do. is_switched: history_switch has nothing to do. waiting are notes that are not in
+// order yet, and lag_seconds is the age of the oldest one; while the record is off they are of transactions that were under way when it was
+// turned off. has_old_days: history_prune would delete a day.
 // Called by Store.HistoryState, every second by each server. Locks nothing.
-// Plan: the only row; history_days, a row a day; outbox_pkey while the record is off. See the function.
+// Plan: the only row; history_days, a row a day; outbox_pkey from the last step on. See the function.
 func (q *Queries) HistoryState(ctx context.Context, db DBTX) (HistoryStateRow, error) {
 	row := db.QueryRow(ctx, HistoryState)
 	var i HistoryStateRow
 	err := row.Scan(
 		&i.State,
+		&i.Newest,
 		&i.IsSwitched,
-		&i.HasRest,
+		&i.Waiting,
+		&i.LagSeconds,
 		&i.HasOldDays,
 	)
 	return i, err

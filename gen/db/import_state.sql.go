@@ -88,6 +88,24 @@ func (q *Queries) ImportAnomalyList(ctx context.Context, db DBTX, maxRows int64)
 	return items, nil
 }
 
+const ImportHistoryEnd = `-- name: ImportHistoryEnd :one
+SELECT history_import()::bool AS was_on, history_is_switched()::bool AS is_switched
+`
+
+type ImportHistoryEndRow struct {
+	WasOn      bool
+	IsSwitched bool
+}
+
+// See the functions; is_switched is from before the call. Called by the import before it writes: the record of changes does not have
+// its rows.
+func (q *Queries) ImportHistoryEnd(ctx context.Context, db DBTX) (ImportHistoryEndRow, error) {
+	row := db.QueryRow(ctx, ImportHistoryEnd)
+	var i ImportHistoryEndRow
+	err := row.Scan(&i.WasOn, &i.IsSwitched)
+	return i, err
+}
+
 const ImportLock = `-- name: ImportLock :one
 SELECT pg_try_advisory_lock(hashtextextended('berth import', 0))::bool AS locked
 `

@@ -90,6 +90,11 @@ ANALYZE resource_classes, traits, aggregates, resource_providers, provider_gener
 -- name: ImportLock :one
 SELECT pg_try_advisory_lock(hashtextextended('berth import', 0))::bool AS locked;
 
+-- See the functions; is_switched is from before the call. Called by the import before it writes: the record of changes does not have
+-- its rows.
+-- name: ImportHistoryEnd :one
+SELECT history_import()::bool AS was_on, history_is_switched()::bool AS is_switched;
+
 -- Blocks all writers during the import, and waits for writing transactions to end.
 -- Called by the import at the beginning of its transaction.
 -- name: ImportTargetLock :exec

@@ -130,6 +130,9 @@ func runImport(ctx context.Context, f *frame.Frame, d *open.Database, log *slog.
 	report, failed := placementdb.Import(ctx, options)
 	progress.done()
 	report.Target = d.Description
+	if report.HistoryEnded {
+		log.Warn("history is off now, because an import is not recorded; turn it on with PUT /history/settings")
+	}
 	return errors.Join(failed, printMove(f, *flags.format, report))
 }
 

@@ -164,7 +164,7 @@ func (s *service) start(ctx context.Context) (err error) {
 // older than this berth requires. A newer schema is accepted, as in a rolling upgrade.
 func (s *service) prepareSchema(ctx context.Context) error {
 	if s.Settings.Migrate {
-		_, err := migrate.UpWithin(ctx, s.Database.Direct, s.Settings.Waits(), s.log)
+		_, err := migrate.Install(ctx, s.Database.Direct, s.Settings.Waits(), s.log)
 		return err
 	}
 	status, err := migrate.GetStatus(ctx, s.Database.Direct)
@@ -212,7 +212,9 @@ func (s *service) handlers(ctx context.Context) (_ server.Handlers, err error) {
 	options.Leases, options.Placement.LeaseMin = s.leases.Collectors(), s.Settings.Leases.Min
 	s.leases.Start()
 	s.store.RecordCallers(server.CallerOf)
-	s.history = history.Start(history.Options{Store: s.store, Log: s.log})
+	s.history = history.New(history.Options{Store: s.store, Log: s.log})
+	options.History = s.history.Collectors()
+	s.history.Start()
 	if err = s.mountConsole(&options); err != nil {
 		return server.Handlers{}, err
 	}

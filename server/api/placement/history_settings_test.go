@@ -111,7 +111,8 @@ func TestHistory_Settings_OnAndOff(t *testing.T) {
 func TestHistory_SettingsWithServer_BecomesOn(t *testing.T) {
 	t.Parallel()
 	r := newRecorder(t)
-	stepper := history.Start(history.Options{Store: r.Store, Log: servertest.Log(t)})
+	stepper := history.New(history.Options{Store: r.Store, Log: servertest.Log(t)})
+	stepper.Start()
 	t.Cleanup(stepper.Close)
 	shown := r.settings(http.MethodPut, "", object{"state": "on", "generation": 0}, http.StatusOK)
 	for deadline := time.Now().Add(time.Minute); shown["state"] != "on"; time.Sleep(50 * time.Millisecond) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/berthd/berth/gen/db"
+	"github.com/berthd/berth/server/data/postgres"
 )
 
 // ImportOptions contains the source, the target and the mode of an import.
@@ -253,6 +255,9 @@ func (i *importRun) write(ctx context.Context) error {
 	if err := queries.ImportStagingAnalyze(ctx, i.conn); err != nil {
 		return err
 	}
+	if err := i.endHistory(ctx); err != nil {
+		return err
+	}
 	err := pgx.BeginFunc(ctx, i.conn, func(tx pgx.Tx) error {
 		if err := queries.ImportTargetLock(ctx, tx); err != nil {
 			return err
@@ -276,6 +281,26 @@ func (i *importRun) write(ctx context.Context) error {
 	}
 	i.report.Outcome = Imported
 	return errors.Join(pgx.BeginFunc(ctx, i.conn, func(tx pgx.Tx) error { return dropStaging(ctx, tx) }), queries.ImportTargetAnalyze(ctx, i.conn))
+}
+
+// endHistory turns the record of changes off, which does not have the rows of the import.
+func (i *importRun) endHistory(ctx context.Context) error {
+	before, err := queries.ImportHistoryEnd(ctx, i.conn)
+	if err != nil {
+		return err
+	}
+	i.report.HistoryEnded = before.WasOn
+	deadline := time.Now().Add(lockTimeout)
+	for more := before.WasOn || !before.IsSwitched; more; {
+		more, err = queries.HistorySwitch(ctx, i.conn)
+		if postgres.LockTimedOut(err) && time.Now().Before(deadline) {
+			more, err = true, nil
+		}
+		if err != nil {
+			return fmt.Errorf("turn the record of changes off: %w", err)
+		}
+	}
+	return nil
 }
 
 func (i *importRun) clear(ctx context.Context, tx pgx.Tx) error {

@@ -40,6 +40,25 @@ func TestImport_SecondRun_VerifiesWithoutChange(t *testing.T) {
 	}
 }
 
+// TestImport_RecordOn_EndsWithEvent imports into a database whose changes are recorded.
+func TestImport_RecordOn_EndsWithEvent(t *testing.T) {
+	t.Parallel()
+	source, target := makeSource(t, plain), dbtest.New(t)
+	dbtest.TurnRecordOn(t, target)
+	report, err := placementdb.Import(t.Context(), options(source, target))
+	if err != nil || report.Outcome != placementdb.Imported || !report.HistoryEnded {
+		t.Fatalf("%+v: %v", report, err)
+	}
+	var record string
+	err = target.Pool.QueryRow(t.Context(), `SELECT format('%s, %s, %s events, the last by %s: %s %s, %s notes', state.state, history_is_switched(),
+		state.newest, last.caller ->> 'process', last.before ->> 'state', last.after ->> 'log' = state.log::text AND last.before ->> 'log' <> state.log::text,
+		(SELECT count(*) FROM outbox))
+		FROM history_state AS state JOIN history AS last ON last.index = state.newest`).Scan(&record)
+	if want := "off, t, 2 events, the last by berth import: on t, 0 notes"; err != nil || record != want {
+		t.Errorf("record: %s, %v, want %s", record, err, want)
+	}
+}
+
 func TestImport_SourceChanged_ReplacesUntouchedTarget(t *testing.T) {
 	t.Parallel()
 	source := makeSource(t, plain)

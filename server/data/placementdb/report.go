@@ -17,6 +17,8 @@ type Report struct {
 	Anomalies []Anomaly     `json:"anomalies"`
 	Tables    []TableReport `json:"tables"`
 	Seconds   float64       `json:"seconds"`
+	// HistoryEnded is true if the import has turned off the record of changes.
+	HistoryEnded bool `json:"history_ended,omitempty"`
 }
 
 // TableReport compares one table, or the used amounts ("usage_sums"), for which it contains amounts

@@ -106,11 +106,14 @@ func (s *Store) applyHistorySettings(ctx context.Context, settings HistorySettin
 // HistoryProgress is the state of the record, and what is left to do for it.
 type HistoryProgress struct {
 	State string
+	// Newest is the index of the newest event.
+	Newest int64
 	// IsSwitched reports that the triggers are as the state wants them: HistorySwitch has nothing to do.
 	IsSwitched bool
-	// HasRest reports that the record is off, and that notes of transactions are left that were under way when it was turned off:
-	// HistoryStep deletes them.
-	HasRest bool
+	// Waiting is the number of notes that are not in order yet, and LagSeconds the age of the oldest one. While the record is off they are of
+	// transactions that were under way when it was turned off: HistoryStep deletes them.
+	Waiting    int64
+	LagSeconds float64
 	// HasOldDays reports that HistoryPrune has something to do.
 	HasOldDays bool
 }

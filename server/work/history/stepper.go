@@ -22,6 +22,8 @@ const (
 	settleDelay = 3 * interval
 	// pruneInterval is the time between two attempts to delete days that are no longer kept.
 	pruneInterval = time.Minute
+	// measureInterval is the time between two looks at the size of the record.
+	measureInterval = time.Minute
 	// passTimeout bounds the statements of a pass.
 	passTimeout = 30 * time.Second
 	// failureInterval is the time between two log lines about failures.
@@ -44,14 +46,21 @@ type Stepper struct {
 	state string
 	// pruned is the time of the last attempt to delete days that are no longer kept.
 	pruned time.Time
+	// measured is the time of the last look at the size.
+	measured time.Time
+	metrics  metrics
+}
+
+// New returns a stepper that Start starts.
+func New(options Options) *Stepper {
+	return &Stepper{Options: options, failures: loglimit.New(failureInterval), stop: func() {}, metrics: newMetrics()}
 }
 
 // Start starts the passes. The first one begins at once.
-func Start(options Options) *Stepper {
+func (s *Stepper) Start() {
 	ctx, stop := context.WithCancel(context.Background())
-	s := &Stepper{Options: options, failures: loglimit.New(failureInterval), stop: stop}
+	s.stop = stop
 	s.ended.Go(func() { s.run(ctx) })
-	return s
 }
 
 // Close stops the passes and waits for the one that runs, whose statements it cancels.
@@ -85,6 +94,7 @@ func (s *Stepper) pass(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.metrics.show(&progress)
 	state := progress.State
 	if !progress.IsSwitched || state == store.HistoryStarting {
 		if err := s.Store.HistorySwitch(ctx); err != nil {
@@ -100,14 +110,34 @@ func (s *Stepper) pass(ctx context.Context) error {
 		s.Log.Info("the state of the history has changed", "before", s.state, "state", state)
 	}
 	s.state = state
-	if state != store.HistoryOff || progress.HasRest {
-		if _, err := s.Store.HistoryStep(ctx, false); err != nil {
+	if state != store.HistoryOff || progress.Waiting > 0 {
+		if err := s.step(ctx); err != nil {
 			return err
 		}
 	}
 	if progress.HasOldDays && time.Since(s.pruned) > pruneInterval {
 		s.pruned = time.Now()
 		_, err = s.Store.HistoryPrune(ctx)
+	}
+	return err
+}
+
+// step puts what was committed in order, and looks once a minute at the size of the record.
+func (s *Stepper) step(ctx context.Context) error {
+	begun := time.Now()
+	newest, err := s.Store.HistoryStep(ctx, false)
+	if err != nil {
+		return err
+	}
+	s.metrics.seconds.Observe(time.Since(begun).Seconds())
+	s.metrics.newest.Store(newest)
+	if time.Since(s.measured) < measureInterval {
+		return nil
+	}
+	s.measured = time.Now()
+	settings, err := s.Store.HistorySettingsShow(ctx)
+	if err == nil {
+		s.metrics.bytes.Store(settings.Bytes)
 	}
 	return err
 }

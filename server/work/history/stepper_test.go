@@ -25,7 +25,8 @@ func TestHistory_Stepper_FollowsTheSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(opened.Close)
-	stepper := history.Start(history.Options{Store: opened, Log: servertest.Log(t)})
+	stepper := history.New(history.Options{Store: opened, Log: servertest.Log(t)})
+	stepper.Start()
 	t.Cleanup(stepper.Close)
 	await := func(what string, is func(store.HistorySettings) bool) {
 		t.Helper()
