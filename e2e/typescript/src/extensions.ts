@@ -33,7 +33,7 @@ export async function searchWithExtensions(baseUrl: string): Promise<Record<stri
     },
   });
   assert.deepEqual(got(searched), got(listed));
-  assert.match(searched.response.headers.get("openstack-api-version") ?? "", /berth 1\.6$/);
+  assert.match(searched.response.headers.get("openstack-api-version") ?? "", /berth 1\.7$/);
 
   const unknown = await berth.POST("/allocation_candidates", { params, body: { ...body, isolate: [["_NET", "_DISK"]] } });
   const code: components["schemas"]["ErrorCode"] | undefined = unknown.error && "errors" in unknown.error ? unknown.error.errors[0]?.code : undefined;
