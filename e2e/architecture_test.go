@@ -162,7 +162,7 @@ var packageRules = []packageRule{
 	}},
 	{path: "server/data/session", purpose: "settings of PostgreSQL on which the behavior depends: sets and checks them", driver: true, imports: []string{"gen/db"}},
 	{path: "server/data/placementdb", purpose: "the database of OpenStack Placement: reads, validates and writes it", driver: true, imports: []string{
-		"gen/db", "server/data/session", "server/wire/uuidlike", "sql",
+		"gen/db", "server/data/postgres", "server/data/session", "server/wire/uuidlike", "sql",
 	}},
 	{path: "server/data/cluster", purpose: "the embedded PostgreSQL", driver: true},
 	{path: "server/data/migrate", purpose: "schema migrations and SQL functions", driver: true, imports: []string{"server/data/session", "sql"}},

@@ -10,7 +10,6 @@ import (
 	"github.com/berthd/berth/internal/test/servertest"
 	"github.com/berthd/berth/server/data/postgres"
 	"github.com/berthd/berth/server/data/store"
-	"github.com/berthd/berth/server/observe/loglimit"
 )
 
 // newPasses returns a Stepper whose passes the test makes itself, on a store that connects with this URL.
@@ -21,7 +20,7 @@ func newPasses(t *testing.T, url string) *Stepper {
 		t.Fatal(err)
 	}
 	t.Cleanup(opened.Close)
-	return &Stepper{Options: Options{Store: opened, Log: servertest.Log(t)}, failures: loglimit.New(failureInterval)}
+	return New(Options{Store: opened, Log: servertest.Log(t)})
 }
 
 // The role of a service that is older than the record lacks the right to call the functions that change the schema.
