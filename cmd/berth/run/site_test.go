@@ -3,7 +3,6 @@ package run_test
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -227,7 +226,11 @@ func (j *job) send(signal syscall.Signal) {
 // prints waits until the job has printed a text.
 func (j *job) prints(text string) {
 	j.site.t.Helper()
-	j.site.until(fmt.Sprintf("output %q", text), func() bool { return strings.Contains(j.stdout.String()+j.stderr.String(), text) })
+	for end := time.Now().Add(timeout); !strings.Contains(j.stdout.String()+j.stderr.String(), text); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			j.site.t.Fatalf("no %q in the output %q and the errors %q after %v", text, j.stdout.String(), j.stderr.String(), timeout)
+		}
+	}
 }
 
 // isRunning reports whether a process runs; one that has ended and not been waited for does not.

@@ -84,7 +84,7 @@ func TestHistory_TableLocked_SwitchedLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	pass()
-	if got, want := pass(), (store.HistoryProgress{State: store.HistoryOff, IsSwitched: true}); got != want {
+	if got, want := pass(), (store.HistoryProgress{State: store.HistoryOff, Newest: 1, IsSwitched: true}); got != want {
 		t.Errorf("progress = %+v, want %+v", got, want)
 	}
 }
