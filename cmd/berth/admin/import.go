@@ -130,9 +130,6 @@ func runImport(ctx context.Context, f *frame.Frame, d *open.Database, log *slog.
 	report, failed := placementdb.Import(ctx, options)
 	progress.done()
 	report.Target = d.Description
-	if report.HistoryEnded {
-		log.Warn("history is off now, because an import is not recorded; turn it on with PUT /history/settings")
-	}
 	return errors.Join(failed, printMove(f, *flags.format, report))
 }
 
@@ -183,6 +180,12 @@ func printMove(f *frame.Frame, format string, report *placementdb.Report) error 
 			table = append(table, []string{item.Table, fmt.Sprint(item.Rows), fmt.Sprint(item.Expected), fmt.Sprint(item.Found), item.SourceHash, frame.OrDash(item.Hash)})
 		}
 		if _, err := io.WriteString(f.Stdout, frame.LayOut(table)+"\n"); err != nil {
+			return err
+		}
+	}
+	if report.HistoryEnded {
+		const text = "The history is off now, because an import is not recorded. Turn it on with PUT /history/settings.\n"
+		if _, err := io.WriteString(f.Stdout, text); err != nil {
 			return err
 		}
 	}
