@@ -1398,14 +1398,19 @@ DECLARE
     v_unfit int[];
     v_refused jsonb;
     v_position int;
+    v_noted text;
 BEGIN
     full_up := 0;
     stale := 0;
     held := 0;
+    -- A new consumer that takes nothing over: what this function returns is all that has changed.
+    IF p_generation IS NULL AND cardinality(p_consumers) = 1 AND current_setting('berth.caller', true) <> '' THEN
+        v_noted := set_config('berth.noted', 'on', true);
+    END IF;
     v_consumers := consumer_lock(p_consumers, p_projects, p_users, p_types, v_unseen);
-    PERFORM /* claim_create 1/6 */ consumer_check_generation(p_consumers, v_consumers.generations,
+    PERFORM /* claim_create 1/7 */ consumer_check_generation(p_consumers, v_consumers.generations,
         ARRAY[p_generation, NULL], v_unseen);
-    SELECT /* claim_create 2/6 */ coalesce(array_agg(had.provider_id), '{}') AS providers,
+    SELECT /* claim_create 2/7 */ coalesce(array_agg(had.provider_id), '{}') AS providers,
         coalesce(array_agg(had.provider_id) FILTER (WHERE cardinality(p_consumers) = 1), '{}') AS released_providers,
         coalesce(array_agg(had.class_id) FILTER (WHERE cardinality(p_consumers) = 1), '{}') AS released_classes,
         coalesce(array_agg(had.used) FILTER (WHERE cardinality(p_consumers) = 1), '{}') AS released_amounts
@@ -1416,7 +1421,7 @@ BEGIN
             EXIT WHEN NOT v_wait AND held >= 4;
             IF full_up + stale + held > 0 AND NOT v_looked THEN
                 v_looked := true;
-                v_unfit := ARRAY(SELECT /* claim_create 3/6 */ unfit.unfit_candidate FROM claim_unfit(p_ends, p_providers,
+                v_unfit := ARRAY(SELECT /* claim_create 3/7 */ unfit.unfit_candidate FROM claim_unfit(p_ends, p_providers,
                     p_classes, p_amounts, v_previous.released_providers, v_previous.released_classes,
                     v_previous.released_amounts) AS unfit);
                 FOREACH v_position IN ARRAY v_unfit LOOP
@@ -1425,7 +1430,7 @@ BEGIN
             END IF;
             CONTINUE WHEN NOT v_fits[i];
             BEGIN
-                PERFORM /* claim_create 4/6 */ claim_try(v_wait, v_consumers.ids, v_consumers.generations,
+                PERFORM /* claim_create 4/7 */ claim_try(v_wait, v_consumers.ids, v_consumers.generations,
                     v_consumers.projects, v_consumers.users, v_consumers.types, v_previous.providers,
                     p_providers[coalesce(p_ends[i - 1], 0) + 1 : p_ends[i]],
                     p_classes[coalesce(p_ends[i - 1], 0) + 1 : p_ends[i]],
@@ -1452,14 +1457,29 @@ BEGIN
                     v_fits[i] := false;
             END;
             IF chosen IS NOT NULL THEN
-                RETURN QUERY SELECT /* claim_create 5/6 */ chosen, full_up, stale, held, shown.*
+                IF v_noted = 'on' THEN
+                    RETURN QUERY WITH /* claim_create 5/7 */ shown AS (
+                        SELECT * FROM claim_show(v_consumers.ids)
+                    ), noted AS (
+                        INSERT INTO outbox (topic, consumer, after, providers, classes, amounts, generations)
+                        SELECT 'claim', p_consumers[1], jsonb_build_object('consumer_generation', 1,
+                            'project_id', p_projects[1], 'user_id', p_users[1], 'consumer_type', nullif(p_types[1], '')),
+                            array_agg(shown.shown_provider), array_agg(shown.shown_class), array_agg(shown.shown_used),
+                            array_agg(shown.shown_provider_generation)
+                        FROM shown
+                    )
+                    SELECT chosen, full_up, stale, held, shown.* FROM shown;
+                    v_noted := set_config('berth.noted', '', true);
+                    RETURN;
+                END IF;
+                RETURN QUERY SELECT /* claim_create 6/7 */ chosen, full_up, stale, held, shown.*
                 FROM claim_show(v_consumers.ids) AS shown;
                 RETURN;
             END IF;
         END LOOP;
         IF p_named THEN
             v_attempt := v_attempt + 1;
-            SELECT /* claim_create 6/6 */ coalesce(array_agg(unfit.unfit_candidate), '{}'),
+            SELECT /* claim_create 7/7 */ coalesce(array_agg(unfit.unfit_candidate), '{}'),
                 jsonb_agg(jsonb_build_object('candidate', unfit.unfit_candidate - 1, 'rule', unfit.unfit_rule,
                     'provider', unfit.unfit_provider, 'class', unfit.unfit_class))
             INTO v_unfit, v_refused
@@ -1511,6 +1531,10 @@ Raises PL003 (consumer generation), PL060 (no candidate is left; with p_named al
 Locks: projects, users and types by name; consumers by UUID; then, candidate by candidate, its providers and those with
 previous allocations of the consumer, in the order of their ids. Each try is a subtransaction, since its failure must
 release its locks: waiting for a provider while one of another candidate is locked causes deadlocks.
+
+With berth.caller (see history_step) it notes the claim of a new consumer in outbox itself, in its last statement, and the
+triggers of the record skip its rows: they would note each of them. berth.noted is set before consumer_lock inserts the
+consumer, and stays set if a try is rolled back. Other claims are noted by the triggers.
 Calls: consumer_lock, consumer_check_generation, claim_unfit, claim_try, claim_show.';
 
 --
@@ -1524,14 +1548,18 @@ DECLARE
     v_unseen bool[] := array_fill(true, ARRAY[cardinality(p_consumers)]);
     v_consumers record;
     v_failed text;
+    v_noted text;
 BEGIN
+    IF current_setting('berth.caller', true) <> '' THEN
+        v_noted := set_config('berth.noted', 'on', true);
+    END IF;
     v_consumers := consumer_lock(p_consumers, p_projects, p_users, p_types, v_unseen);
-    PERFORM /* claim_create_many 1/5 */ consumer_check_generation(p_consumers, v_consumers.generations,
+    PERFORM /* claim_create_many 1/6 */ consumer_check_generation(p_consumers, v_consumers.generations,
         array_fill(NULL::bigint, ARRAY[cardinality(p_consumers)]), v_unseen);
-    PERFORM /* claim_create_many 2/5 */ allocation_lock_providers(v_consumers.ids, p_providers);
+    PERFORM /* claim_create_many 2/6 */ allocation_lock_providers(v_consumers.ids, p_providers);
     BEGIN
-        PERFORM /* claim_create_many 3/5 */ claim_compare(p_guards, p_revisions, p_anchors, p_shared);
-        PERFORM /* claim_create_many 4/5 */ allocation_apply(v_consumers.ids, v_consumers.generations, v_consumers.projects, v_consumers.users,
+        PERFORM /* claim_create_many 3/6 */ claim_compare(p_guards, p_revisions, p_anchors, p_shared);
+        PERFORM /* claim_create_many 4/6 */ allocation_apply(v_consumers.ids, v_consumers.generations, v_consumers.projects, v_consumers.users,
             v_consumers.types, p_owners, p_providers, p_classes, p_amounts);
     EXCEPTION
         WHEN SQLSTATE 'PL010' OR SQLSTATE 'PL011' OR SQLSTATE 'PL012' THEN v_failed := 'full';
@@ -1541,7 +1569,23 @@ BEGIN
         RAISE EXCEPTION 'the placement does not fit any more' USING ERRCODE = 'PL060',
             DETAIL = json_build_object(v_failed, 1);
     END IF;
-    RETURN QUERY SELECT /* claim_create_many 5/5 */ shown.* FROM claim_show(v_consumers.ids) AS shown;
+    IF v_noted = 'on' THEN
+        RETURN QUERY WITH /* claim_create_many 5/6 */ shown AS (
+            SELECT * FROM claim_show(v_consumers.ids)
+        ), noted AS (
+            INSERT INTO outbox (topic, consumer, after, providers, classes, amounts, generations)
+            SELECT 'claim', p_consumers[shown.shown_place], jsonb_build_object('consumer_generation', 1,
+                'project_id', p_projects[shown.shown_place], 'user_id', p_users[shown.shown_place],
+                'consumer_type', nullif(p_types[shown.shown_place], '')),
+                array_agg(shown.shown_provider), array_agg(shown.shown_class), array_agg(shown.shown_used),
+                array_agg(shown.shown_provider_generation)
+            FROM shown GROUP BY shown.shown_place ORDER BY shown.shown_place
+        )
+        SELECT shown.* FROM shown;
+        v_noted := set_config('berth.noted', '', true);
+        RETURN;
+    END IF;
+    RETURN QUERY SELECT /* claim_create_many 6/6 */ shown.* FROM claim_show(v_consumers.ids) AS shown;
 END
 $$;
 
@@ -1556,6 +1600,8 @@ of each allocation. p_guards to p_shared: see claim_compare.
 Returns the allocations of the consumers, see claim_show.
 Raises PL003 (a consumer exists), PL060 (an allocation does not fit, or a provider has changed since the search).
 Locks: projects, users and types by name; consumers by UUID; all providers in the order of their ids.
+
+With berth.caller it notes the claims itself, one row of outbox for each consumer, as claim_create does.
 Calls: consumer_lock, consumer_check_generation, allocation_lock_providers, claim_compare, allocation_apply, claim_show.';
 
 --
@@ -3134,7 +3180,7 @@ $$;
 -- Name: FUNCTION history_note_allocation(); Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON FUNCTION public.history_note_allocation() IS 'Trigger: notes a created, changed or deleted allocation. allocation_claim notes those of its new consumer itself.
+COMMENT ON FUNCTION public.history_note_allocation() IS 'Trigger: notes a created, changed or deleted allocation. Functions that claim for new consumers note those themselves.
 
 An allocation that moves to another consumer or provider is one that is gone and one that is new.
 Runs at the commit. Locks: nothing more.';
@@ -3161,8 +3207,8 @@ $$;
 -- Name: FUNCTION history_note_consumer(); Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON FUNCTION public.history_note_consumer() IS 'Trigger: notes a created, changed or deleted consumer, without its allocations and its lease. allocation_claim notes its new
-consumer itself.
+COMMENT ON FUNCTION public.history_note_consumer() IS 'Trigger: notes a created, changed or deleted consumer, without its allocations and its lease. Functions that claim for new
+consumers note those themselves.
 
 Runs at the commit. Locks: nothing more.';
 

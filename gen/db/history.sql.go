@@ -15,9 +15,8 @@ import (
 
 const AllocationReplaceRecorded = `-- name: AllocationReplaceRecorded :exec
 SELECT CASE WHEN $1::jsonb IS NOT NULL THEN lease_write($2::uuid[], $1) END
-FROM (SELECT set_config('berth.caller', $3::text, true) AS caller OFFSET 0) AS asked
-CROSS JOIN LATERAL allocation_replace(
-    CASE WHEN asked.caller IS NOT NULL THEN $2::uuid[] END, $4::text[], $5::text[], $6::text[],
+FROM allocation_replace(
+    CASE WHEN set_config('berth.caller', $3::text, true) IS NOT NULL THEN $2::uuid[] END, $4::text[], $5::text[], $6::text[],
     $7::bool, $8::bigint[], $9::bool[],
     $10::int[], $11::uuid[], $12::text[], $13::bigint[])
 `
@@ -38,8 +37,8 @@ type AllocationReplaceRecordedParams struct {
 	Amounts          []int64
 }
 
-// AllocationReplace with CallerSet in one statement: claims are most writes, and a second statement costs a tenth of one. The
-// function gets its consumers from the FROM item that sets the caller, so it runs after it.
+// AllocationReplace with CallerSet in one statement: claims are most writes, and a second statement costs a tenth of one.
+// PostgreSQL evaluates the arguments of a function before it calls it.
 // Called by Store.AllocationReplace while changes are recorded.
 func (q *Queries) AllocationReplaceRecorded(ctx context.Context, db DBTX, arg AllocationReplaceRecordedParams) error {
 	_, err := db.Exec(ctx, AllocationReplaceRecorded,
@@ -69,6 +68,120 @@ SELECT set_config('berth.caller', $1::text, true)
 func (q *Queries) CallerSet(ctx context.Context, db DBTX, caller string) error {
 	_, err := db.Exec(ctx, CallerSet, caller)
 	return err
+}
+
+const ClaimCreateNamedRecorded = `-- name: ClaimCreateNamedRecorded :one
+SELECT idempotency_end($1::text, $2::text,
+    jsonb_build_object('rows', jsonb_agg(claimed), 'leases',
+        CASE WHEN $3::jsonb IS NOT NULL THEN lease_write($4::uuid[], $3) END))::jsonb AS result
+FROM claim_create_named(
+    CASE WHEN set_config('berth.caller', $5::text, true) IS NOT NULL THEN $4::uuid[] END,
+    $6::text[], $7::text[], $8::text[], $9::bigint,
+    $10::int[], $11::uuid[], $12::text[], $13::bigint[]) AS claimed
+`
+
+type ClaimCreateNamedRecordedParams struct {
+	Caller     *string
+	Key        *string
+	Leases     json.RawMessage
+	Consumers  []uuid.UUID
+	Asked      string
+	Projects   []string
+	Users      []string
+	Types      []string
+	Generation *int64
+	Ends       []int32
+	Providers  []uuid.UUID
+	Classes    []string
+	Amounts    []int64
+}
+
+// ClaimCreateNamed with CallerSet in one statement, see ClaimCreateRecorded. Called by Store.ClaimCreateNamed while changes are
+// recorded.
+func (q *Queries) ClaimCreateNamedRecorded(ctx context.Context, db DBTX, arg ClaimCreateNamedRecordedParams) (json.RawMessage, error) {
+	row := db.QueryRow(ctx, ClaimCreateNamedRecorded,
+		arg.Caller,
+		arg.Key,
+		arg.Leases,
+		arg.Consumers,
+		arg.Asked,
+		arg.Projects,
+		arg.Users,
+		arg.Types,
+		arg.Generation,
+		arg.Ends,
+		arg.Providers,
+		arg.Classes,
+		arg.Amounts,
+	)
+	var result json.RawMessage
+	err := row.Scan(&result)
+	return result, err
+}
+
+const ClaimCreateRecorded = `-- name: ClaimCreateRecorded :one
+SELECT idempotency_end($1::text, $2::text, jsonb_build_object('rows', jsonb_agg(claimed), 'leases',
+    CASE WHEN $3::jsonb IS NOT NULL THEN lease_write($4::uuid[], $3) END,
+    'context', $5::jsonb -> (max(claimed.chosen) - 1)))::jsonb AS result
+FROM claim_create(
+    CASE WHEN set_config('berth.caller', $6::text, true) IS NOT NULL THEN $4::uuid[] END,
+    $7::text[], $8::text[], $9::text[], $10::bigint,
+    $11::int[], $12::bigint[], $13::int[], $14::bigint[],
+    $15::int[], $16::bigint[], $17::bigint[],
+    $18::int[], $19::bigint[], $20::bigint[], false) AS claimed
+`
+
+type ClaimCreateRecordedParams struct {
+	Caller     *string
+	Key        *string
+	Leases     json.RawMessage
+	Consumers  []uuid.UUID
+	Contexts   json.RawMessage
+	Asked      string
+	Projects   []string
+	Users      []string
+	Types      []string
+	Generation *int64
+	Ends       []int32
+	Providers  []int64
+	Classes    []int32
+	Amounts    []int64
+	GuardEnds  []int32
+	Guards     []int64
+	Revisions  []int64
+	LinkEnds   []int32
+	Anchors    []int64
+	Shared     []int64
+}
+
+// ClaimCreate with CallerSet in one statement, as AllocationReplaceRecorded. asked is who asks, caller the one of the idempotency key.
+// Called by Store.ClaimCreate while changes are recorded.
+func (q *Queries) ClaimCreateRecorded(ctx context.Context, db DBTX, arg ClaimCreateRecordedParams) (json.RawMessage, error) {
+	row := db.QueryRow(ctx, ClaimCreateRecorded,
+		arg.Caller,
+		arg.Key,
+		arg.Leases,
+		arg.Consumers,
+		arg.Contexts,
+		arg.Asked,
+		arg.Projects,
+		arg.Users,
+		arg.Types,
+		arg.Generation,
+		arg.Ends,
+		arg.Providers,
+		arg.Classes,
+		arg.Amounts,
+		arg.GuardEnds,
+		arg.Guards,
+		arg.Revisions,
+		arg.LinkEnds,
+		arg.Anchors,
+		arg.Shared,
+	)
+	var result json.RawMessage
+	err := row.Scan(&result)
+	return result, err
 }
 
 const HistoryList = `-- name: HistoryList :many

@@ -1,4 +1,4 @@
--- Trigger: notes a created, changed or deleted allocation. allocation_claim notes those of its new consumer itself.
+-- Trigger: notes a created, changed or deleted allocation. Functions that claim for new consumers note those themselves.
 --
 -- An allocation that moves to another consumer or provider is one that is gone and one that is new.
 -- Runs at the commit. Locks: nothing more.

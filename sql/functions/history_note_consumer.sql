@@ -1,5 +1,5 @@
--- Trigger: notes a created, changed or deleted consumer, without its allocations and its lease. allocation_claim notes its new
--- consumer itself.
+-- Trigger: notes a created, changed or deleted consumer, without its allocations and its lease. Functions that claim for new
+-- consumers note those themselves.
 --
 -- Runs at the commit. Locks: nothing more.
 CREATE OR REPLACE FUNCTION history_note_consumer() RETURNS trigger

@@ -3,16 +3,39 @@
 -- name: CallerSet :exec
 SELECT set_config('berth.caller', @caller::text, true);
 
--- AllocationReplace with CallerSet in one statement: claims are most writes, and a second statement costs a tenth of one. The
--- function gets its consumers from the FROM item that sets the caller, so it runs after it.
+-- AllocationReplace with CallerSet in one statement: claims are most writes, and a second statement costs a tenth of one.
+-- PostgreSQL evaluates the arguments of a function before it calls it.
 -- Called by Store.AllocationReplace while changes are recorded.
 -- name: AllocationReplaceRecorded :exec
 SELECT CASE WHEN sqlc.narg('leases')::jsonb IS NOT NULL THEN lease_write(@consumers::uuid[], sqlc.narg('leases')) END
-FROM (SELECT set_config('berth.caller', @caller::text, true) AS caller OFFSET 0) AS asked
-CROSS JOIN LATERAL allocation_replace(
-    CASE WHEN asked.caller IS NOT NULL THEN @consumers::uuid[] END, @projects::text[], @users::text[], @types::text[],
+FROM allocation_replace(
+    CASE WHEN set_config('berth.caller', @caller::text, true) IS NOT NULL THEN @consumers::uuid[] END, @projects::text[], @users::text[], @types::text[],
     @check_generations::bool, @generations::bigint[], @unseen::bool[],
     @owners::int[], @providers::uuid[], @classes::text[], @amounts::bigint[]);
+
+-- ClaimCreate with CallerSet in one statement, as AllocationReplaceRecorded. asked is who asks, caller the one of the idempotency key.
+-- Called by Store.ClaimCreate while changes are recorded.
+-- name: ClaimCreateRecorded :one
+SELECT idempotency_end(sqlc.narg('caller')::text, sqlc.narg('key')::text, jsonb_build_object('rows', jsonb_agg(claimed), 'leases',
+    CASE WHEN sqlc.narg('leases')::jsonb IS NOT NULL THEN lease_write(@consumers::uuid[], sqlc.narg('leases')) END,
+    'context', sqlc.narg('contexts')::jsonb -> (max(claimed.chosen) - 1)))::jsonb AS result
+FROM claim_create(
+    CASE WHEN set_config('berth.caller', @asked::text, true) IS NOT NULL THEN @consumers::uuid[] END,
+    @projects::text[], @users::text[], @types::text[], sqlc.narg('generation')::bigint,
+    @ends::int[], @providers::bigint[], @classes::int[], @amounts::bigint[],
+    @guard_ends::int[], @guards::bigint[], @revisions::bigint[],
+    @link_ends::int[], @anchors::bigint[], @shared::bigint[], false) AS claimed;
+
+-- ClaimCreateNamed with CallerSet in one statement, see ClaimCreateRecorded. Called by Store.ClaimCreateNamed while changes are
+-- recorded.
+-- name: ClaimCreateNamedRecorded :one
+SELECT idempotency_end(sqlc.narg('caller')::text, sqlc.narg('key')::text,
+    jsonb_build_object('rows', jsonb_agg(claimed), 'leases',
+        CASE WHEN sqlc.narg('leases')::jsonb IS NOT NULL THEN lease_write(@consumers::uuid[], sqlc.narg('leases')) END))::jsonb AS result
+FROM claim_create_named(
+    CASE WHEN set_config('berth.caller', @asked::text, true) IS NOT NULL THEN @consumers::uuid[] END,
+    @projects::text[], @users::text[], @types::text[], sqlc.narg('generation')::bigint,
+    @ends::int[], @providers::uuid[], @classes::text[], @amounts::bigint[]) AS claimed;
 
 -- Returns the settings and the state of the record. waiting is the number of notes that are not in order yet, bytes the size of
 -- history and outbox on disk. Called by Store.HistorySettingsShow. Locks nothing.

@@ -115,10 +115,27 @@ func (s *Store) ClaimCreate(ctx context.Context, consumer Claim, heir *Claim, fo
 		params.LinkEnds = append(params.LinkEnds, int32(len(params.Anchors)))
 	}
 	params.Contexts = s.contextsOf(found)
+	asked := s.caller(ctx)
+	if asked != "" {
+		ctx = sendsCaller(ctx)
+	}
 	return s.claim(ctx, who, func(to db.DBTX, caller, key *string) (json.RawMessage, error) {
 		params.Caller, params.Key = caller, key
+		if asked != "" {
+			return s.queries.ClaimCreateRecorded(ctx, to, recordedClaim(&params, asked))
+		}
 		return s.queries.ClaimCreate(ctx, to, params)
 	})
+}
+
+// recordedClaim returns the parameters of a claim whose statement has the caller itself.
+func recordedClaim(of *db.ClaimCreateParams, asked string) db.ClaimCreateRecordedParams {
+	return db.ClaimCreateRecordedParams{
+		Caller: of.Caller, Key: of.Key, Leases: of.Leases, Consumers: of.Consumers, Contexts: of.Contexts, Asked: asked,
+		Projects: of.Projects, Users: of.Users, Types: of.Types, Generation: of.Generation,
+		Ends: of.Ends, Providers: of.Providers, Classes: of.Classes, Amounts: of.Amounts,
+		GuardEnds: of.GuardEnds, Guards: of.Guards, Revisions: of.Revisions, LinkEnds: of.LinkEnds, Anchors: of.Anchors, Shared: of.Shared,
+	}
 }
 
 // claim runs the query of a claim and decodes its result.
@@ -182,8 +199,19 @@ func (s *Store) ClaimCreateNamed(ctx context.Context, consumer Claim, heir *Clai
 		}
 		params.Ends = append(params.Ends, int32(len(params.Providers)))
 	}
+	asked := s.caller(ctx)
+	if asked != "" {
+		ctx = sendsCaller(ctx)
+	}
 	return s.claim(ctx, who, func(to db.DBTX, caller, key *string) (json.RawMessage, error) {
 		params.Caller, params.Key = caller, key
+		if asked != "" {
+			return s.queries.ClaimCreateNamedRecorded(ctx, to, db.ClaimCreateNamedRecordedParams{
+				Caller: caller, Key: key, Leases: params.Leases, Consumers: params.Consumers, Asked: asked,
+				Projects: params.Projects, Users: params.Users, Types: params.Types, Generation: params.Generation,
+				Ends: params.Ends, Providers: params.Providers, Classes: params.Classes, Amounts: params.Amounts,
+			})
+		}
 		return s.queries.ClaimCreateNamed(ctx, to, params)
 	})
 }

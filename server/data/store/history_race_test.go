@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -45,7 +46,7 @@ func newWriteCrowd(t *testing.T, db *dbtest.DB) *writeCrowd {
 // write makes a random write.
 func (c *writeCrowd) write(ctx context.Context, dice *rand.Rand) error {
 	host := c.hosts[dice.IntN(len(c.hosts))]
-	switch dice.IntN(8) {
+	switch dice.IntN(11) {
 	case 0:
 		_, err := c.InventoryReplace(ctx, host, c.generation(host), inventories(map[string]int32{"VCPU": 25, "MEMORY_MB": 1 + dice.Int32N(9)}), 1)
 		return err
@@ -62,14 +63,61 @@ func (c *writeCrowd) write(ctx context.Context, dice *rand.Rand) error {
 		if err := c.AllocationReplace(ctx, []store.Claim{claim}, true); err != nil {
 			return err
 		}
-		c.mutex.Lock()
-		c.claims = append(c.claims, claim.Consumer)
-		c.mutex.Unlock()
-		_, err := c.AllocationDelete(ctx, claim.Consumer, nil)
-		return err
+		return c.release(ctx, claim.Consumer)
+	case 5, 6, 7:
+		return c.claim(ctx, dice)
 	default:
 		return c.leaseCrowd.write(ctx, dice)
 	}
+}
+
+// release deletes the allocations of claimed consumers.
+func (c *writeCrowd) release(ctx context.Context, consumers ...uuid.UUID) error {
+	c.mutex.Lock()
+	c.claims = append(c.claims, consumers...)
+	c.mutex.Unlock()
+	for _, consumer := range consumers {
+		if _, err := c.AllocationDelete(ctx, consumer, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// claim claims for new consumers as POST /claims: for one, which then replaces its allocations or hands them over, or for two.
+func (c *writeCrowd) claim(ctx context.Context, dice *rand.Rand) error {
+	listed := vcpu(c.hosts[dice.IntN(len(c.hosts))], c.hosts[0], c.hosts[1])
+	candidates := [][]store.Allocation{{listed[0]}, listed[1:]}
+	consumers := []store.Claim{
+		{Consumer: uuid.New(), ProjectID: "project", UserID: "user", Type: "JOB"}, {Consumer: uuid.New(), ProjectID: "another", UserID: "user"},
+	}
+	if dice.IntN(2) == 0 {
+		consumers[0].Lease = &store.LeaseTerms{Seconds: new(int32(crowdSeconds))}
+	}
+	if dice.IntN(3) == 0 {
+		placement := []store.ClaimCandidate{c.candidate(c.hosts[0], c.hosts[1]), c.candidate(listed[0].Provider)}
+		for i := range placement {
+			placement[i].Guards = nil
+		}
+		if _, err := c.ClaimCreateMany(ctx, consumers, placement); err != nil {
+			return err
+		}
+		return c.release(ctx, consumers[0].Consumer, consumers[1].Consumer)
+	}
+	made, err := c.ClaimCreateNamed(ctx, consumers[0], nil, candidates)
+	if err != nil {
+		return err
+	}
+	var heir *store.Claim
+	if dice.IntN(2) == 0 {
+		heir = &consumers[1]
+	}
+	consumers[0].Generation = &made.Consumers[0].Generation
+	_, err = c.ClaimCreate(ctx, consumers[0], heir, []store.ClaimCandidate{c.candidate(c.hosts[1]), c.candidate(c.hosts[2])})
+	if released := c.release(ctx, consumers[0].Consumer); released != nil || heir == nil || err != nil {
+		return errors.Join(err, released)
+	}
+	return c.release(ctx, heir.Consumer)
 }
 
 // run lets 32 clients write while two servers put in order, and a transaction that has written something else is open.
@@ -165,7 +213,14 @@ var recordFaults = map[string]struct {
 	"a change loses its first state": {"history_step", []string{
 		"(array_agg(note.before ORDER BY note.seq))[1] AS before", "(array_agg(note.before ORDER BY note.seq DESC))[1] AS before",
 	}, true},
-	"a claim is not noted":                     {"allocation_claim", []string{"IF v_noted <> '' THEN\n        INSERT", "IF false THEN\n        INSERT"}, false},
+	"a claim is not noted":      {"allocation_claim", []string{"IF v_noted <> '' THEN\n        INSERT", "IF false THEN\n        INSERT"}, false},
+	"POST /claims is not noted": {"claim_create", []string{"FROM shown\n", "FROM shown HAVING false\n"}, false},
+	"POST /claims for several notes only the first": {"claim_create_many", []string{
+		"GROUP BY shown.shown_place", "WHERE shown.shown_place = 1 GROUP BY shown.shown_place",
+	}, true},
+	"POST /claims of an existing consumer is noted as new": {"claim_create", []string{
+		"IF p_generation IS NULL AND cardinality(p_consumers) = 1 AND", "IF",
+	}, true},
 	"what was gone at the commit is not found": {"history_step", []string{"taken.before IS NOT NULL AND taken.after IS NULL", "false"}, true},
 }
 

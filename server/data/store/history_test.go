@@ -3,6 +3,7 @@ package store_test
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -204,6 +205,54 @@ func TestHistory_Callers_AreInEachChange(t *testing.T) {
 	want := `{"user_id": "u", "resources": {"VCPU": 1}, "project_id": "p", "consumer_type": "JOB", "consumer_generation": 1}`
 	if len(got) != 1 || got[0] != want {
 		t.Errorf("claim = %q, want %q", got, want)
+	}
+}
+
+// TestHistory_ClaimsOfOneTransaction_AreEachNoted: functions that note claims themselves leave later writes of the transaction to the
+// triggers, also if one of them fails and the client rolls back to a savepoint.
+func TestHistory_ClaimsOfOneTransaction_AreEachNoted(t *testing.T) {
+	t.Parallel()
+	b := recorded(t, setup(t, 2))
+	host := b.provider("a host", nil, map[string]int32{"VCPU": 3})
+	used := b.candidate(host).Uses[0]
+	tx, err := b.db.Pool.Begin(t.Context())
+	b.must(err)
+	const (
+		one  = "SELECT claim_create_named(ARRAY[$1::uuid], '{p}', '{u}', '{JOB}', NULL, '{1}', ARRAY[$2::uuid], '{VCPU}', ARRAY[$3::bigint])"
+		many = "SELECT claim_create_many(ARRAY[$1, $2]::uuid[], '{p,q}', '{u,v}', '{JOB,\"\"}', '{1,2}', ARRAY[$3, $3]::bigint[], ARRAY[$4, $4]::int[], '{1,1}', '{}', '{}', '{}', '{}')"
+	)
+	run := func(statement string, values ...any) error {
+		_, err := tx.Exec(t.Context(), statement, values...)
+		return err
+	}
+	b.must(run(`SELECT set_config('berth.caller', '{"process": "test"}', true)`))
+	b.must(run("SAVEPOINT before"))
+	if err := run(one, named("a server"), host, 4); err == nil {
+		t.Error("a claim of more than the capacity succeeds")
+	}
+	b.must(run("ROLLBACK TO before"))
+	b.must(run("UPDATE provider_generations SET generation = generation + 1 WHERE provider_id = $1", used.Provider))
+	b.must(run(one, named("b server"), host, 1))
+	b.must(run(many, named("c server"), named("d server"), used.Provider, used.Class))
+	b.must(run("INSERT INTO consumers (uuid, generation, project_id, user_id) SELECT gen_random_uuid(), 1, project_id, user_id FROM consumers LIMIT 1"))
+	b.must(run("SAVEPOINT after"))
+	if err := run(many, named("e server"), named("f server"), used.Provider, used.Class); err == nil {
+		t.Error("claims of more than the capacity succeed")
+	}
+	b.must(run("ROLLBACK TO after"))
+	b.must(run("DELETE FROM consumers WHERE uuid NOT IN ($1, $2, $3)", named("b server"), named("c server"), named("d server")))
+	b.must(tx.Commit(t.Context()))
+	_, err = b.HistoryStep(t.Context(), true)
+	b.must(err)
+	got := b.texts(`SELECT concat_ws(' ', consumer, generation, before, after -> 'resources', caller ->> 'process') FROM history
+		WHERE topic = 'allocation' ORDER BY index, place`)
+	want := []string{
+		named("b server").String() + ` 3 {"VCPU": 1} test`,
+		named("c server").String() + ` 4 {"VCPU": 1} test`,
+		named("d server").String() + ` 4 {"VCPU": 1} test`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("changes = %q, want %q", got, want)
 	}
 }
 

@@ -53,7 +53,7 @@ func (s *Store) Close() { s.pool.Close() }
 // preparedWrites are the statements that are expected to fail, such as a claim that exceeds the capacity.
 var preparedWrites = []string{
 	db.IdempotencyBegin, db.CallerSet, db.AllocationReplace, db.AllocationReplaceRecorded, db.Reshape, db.ReshapePatch, db.TreeReplace,
-	db.ClaimCreate, db.ClaimCreateNamed, db.ClaimCreateMany,
+	db.ClaimCreate, db.ClaimCreateNamed, db.ClaimCreateMany, db.ClaimCreateRecorded, db.ClaimCreateNamedRecorded,
 	db.InventoryReplace, db.InventoryUpdate, db.InventoryCreate, db.InventoryDelete, db.InventoryClear,
 	db.ProviderCreate, db.ProviderUpdate, db.ProviderDelete, db.ProviderTraitReplace, db.ProviderAggregateReplace,
 	db.NodeAllocationCreate, db.NodeAllocationUpdate, db.NodeAllocationDelete,
