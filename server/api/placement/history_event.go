@@ -83,7 +83,9 @@ func historyEventOf(from *store.HistoryEvent) (HistoryEvent, error) {
 			return event, fmt.Errorf("caller of event %d: %w", from.Index, err)
 		}
 	}
-	builder := eventBuilder{changes: &event.Changes, providers: map[uuid.UUID]*providerStates{}, nodes: map[uuid.UUID]*objectStates{}}
+	builder := eventBuilder{
+		changes: &event.Changes, providers: map[uuid.UUID]*providerStates{}, consumers: map[uuid.UUID]*consumerStates{}, nodes: map[uuid.UUID]*objectStates{},
+	}
 	for i := range from.Changes {
 		if err := builder.add(&from.Changes[i]); err != nil {
 			return event, fmt.Errorf("change %d of event %d: %w", i+1, from.Index, err)
@@ -97,6 +99,7 @@ func historyEventOf(from *store.HistoryEvent) (HistoryEvent, error) {
 type eventBuilder struct {
 	changes   *HistoryChanges
 	providers map[uuid.UUID]*providerStates
+	consumers map[uuid.UUID]*consumerStates
 	nodes     map[uuid.UUID]*objectStates
 }
 
@@ -345,8 +348,9 @@ func (p objectPart) with(other objectPart) objectPart {
 	return p
 }
 
-// finish writes the providers and nodes.
+// finish writes the providers, consumers and nodes.
 func (b *eventBuilder) finish() {
+	b.finishConsumers()
 	for id, states := range b.providers {
 		if !states.changed && !states.isRaised {
 			continue

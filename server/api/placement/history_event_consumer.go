@@ -17,94 +17,103 @@ type recordedConsumer struct {
 	Resources  map[string]int64 `json:"resources"`
 }
 
-// addAllocations adds a change of a consumer on one provider, or of the consumer alone.
+// consumerStates are the two states of a consumer, as far as they differ.
+type consumerStates struct {
+	before, after ConsumerPart
+	isNew, isGone bool
+}
+
+// addAllocations adds a change of a consumer on one provider, or of the consumer alone. A claim and its lease are two changes.
 func (b *eventBuilder) addAllocations(change *store.HistoryChange) error {
-	id := change.Consumer.String()
-	consumer, known := b.changes.Consumers[id]
-	var was, is recordedConsumer
-	for _, side := range []struct {
-		from json.RawMessage
-		into *recordedConsumer
-	}{{change.Before, &was}, {change.After, &is}} {
-		if side.from == nil {
-			continue
+	states := b.consumers[*change.Consumer]
+	if states == nil {
+		states = &consumerStates{}
+		b.consumers[*change.Consumer] = states
+	}
+	states.isNew, states.isGone = states.isNew || change.Before == nil, states.isGone || change.After == nil
+	was, err := recordedConsumerOf(change.Before)
+	if err != nil {
+		return err
+	}
+	is, err := recordedConsumerOf(change.After)
+	if err != nil {
+		return err
+	}
+	was.addTo(&states.before, is)
+	is.addTo(&states.after, was)
+	if was.Lease != nil || is.Lease != nil {
+		if states.before.Lease, err = recordedLease(was.Lease); err != nil {
+			return err
 		}
-		if err := json.Unmarshal(side.from, side.into); err != nil {
+		if states.after.Lease, err = recordedLease(is.Lease); err != nil {
 			return err
 		}
 	}
-	isWhole := change.Before == nil || change.After == nil
-	if !known {
-		if change.Before != nil {
-			consumer.Before.value = was.part(&is, isWhole)
-		}
-		if change.After != nil {
-			consumer.After.value = is.part(&was, isWhole)
-		}
-		if err := addRecordedLeases(&consumer, &was, &is); err != nil {
-			return err
-		}
-	}
-	if change.Provider != nil {
-		b.provider(change)
-		addRecordedResources(consumer.Before.value, change.Provider.String(), was.Resources)
-		addRecordedResources(consumer.After.value, change.Provider.String(), is.Resources)
-	}
-	put(&b.changes.Consumers, id, consumer)
-	return nil
-}
-
-// part returns the attributes that differ from another state, or all. Without attributes in the record none differs.
-func (c *recordedConsumer) part(other *recordedConsumer, isWhole bool) *ConsumerPart {
-	part := &ConsumerPart{}
-	if isWhole {
-		part.Allocations = map[string]AllocationsPart{}
-	}
-	if c.ProjectID == nil || c.UserID == nil {
-		return part
-	}
-	if isWhole || other.Generation == nil || *c.Generation != *other.Generation {
-		part.Generation = c.Generation
-	}
-	if isWhole || other.ProjectID == nil || *c.ProjectID != *other.ProjectID {
-		part.ProjectID = c.ProjectID
-	}
-	if isWhole || other.UserID == nil || *c.UserID != *other.UserID {
-		part.UserID = c.UserID
-	}
-	if isWhole || typeName(c.Type) != typeName(other.Type) {
-		part.Type = new(typeName(c.Type))
-	}
-	return part
-}
-
-// addRecordedLeases adds the leases of a write that changed the lease.
-func addRecordedLeases(to *ConsumerChange, was, is *recordedConsumer) error {
-	if was.Lease == nil && is.Lease == nil {
+	if change.Provider == nil {
 		return nil
 	}
-	for _, side := range []struct {
-		from json.RawMessage
-		into *ConsumerPart
-	}{{was.Lease, to.Before.value}, {is.Lease, to.After.value}} {
-		if side.into == nil {
-			continue
+	b.provider(change)
+	provider := change.Provider.String()
+	for part, resources := range map[*ConsumerPart]map[string]int64{&states.before: was.Resources, &states.after: is.Resources} {
+		if len(resources) > 0 {
+			put(&part.Allocations, provider, AllocationsPart{Resources: resources})
 		}
-		lease := &stateOrNull[Lease]{}
-		if side.from != nil {
-			if err := json.Unmarshal(side.from, &lease.value); err != nil {
-				return err
-			}
-		}
-		side.into.Lease = lease
 	}
 	return nil
 }
 
-// addRecordedResources adds what a consumer has of a provider; nil: the consumer does not exist.
-func addRecordedResources(to *ConsumerPart, provider string, resources map[string]int64) {
-	if to == nil || len(resources) == 0 {
+// recordedConsumerOf decodes a state; the zero value is none.
+func recordedConsumerOf(state json.RawMessage) (*recordedConsumer, error) {
+	consumer := &recordedConsumer{}
+	if state == nil {
+		return consumer, nil
+	}
+	return consumer, json.Unmarshal(state, consumer)
+}
+
+// addTo adds the attributes that differ from another state. Without attributes in the record none differs.
+func (c *recordedConsumer) addTo(part *ConsumerPart, other *recordedConsumer) {
+	if c.ProjectID == nil || c.UserID == nil {
 		return
 	}
-	put(&to.Allocations, provider, AllocationsPart{Resources: resources})
+	if other.Generation == nil || *c.Generation != *other.Generation {
+		part.Generation = c.Generation
+	}
+	if other.ProjectID == nil || *c.ProjectID != *other.ProjectID {
+		part.ProjectID = c.ProjectID
+	}
+	if other.UserID == nil || *c.UserID != *other.UserID {
+		part.UserID = c.UserID
+	}
+	if other.ProjectID == nil || typeName(c.Type) != typeName(other.Type) {
+		part.Type = new(typeName(c.Type))
+	}
+}
+
+// recordedLease returns a lease in the record as responses have it; nil is none.
+func recordedLease(from json.RawMessage) (shownLease, error) {
+	lease := &stateOrNull[Lease]{}
+	if from == nil {
+		return lease, nil
+	}
+	return lease, json.Unmarshal(from, &lease.value)
+}
+
+// finishConsumers writes the consumers.
+func (b *eventBuilder) finishConsumers() {
+	for id, states := range b.consumers {
+		change := ConsumerChange{Before: stateOrNull[ConsumerPart]{&states.before}, After: stateOrNull[ConsumerPart]{&states.after}}
+		for _, part := range []*ConsumerPart{&states.before, &states.after} {
+			if isWhole := states.isNew || states.isGone; isWhole && part.Allocations == nil {
+				part.Allocations = map[string]AllocationsPart{}
+			}
+		}
+		if states.isNew {
+			change.Before.value = nil
+		}
+		if states.isGone {
+			change.After.value = nil
+		}
+		put(&b.changes.Consumers, id.String(), change)
+	}
 }

@@ -263,3 +263,35 @@ func TestHistory_InvalidLists_Rejected(t *testing.T) {
 	expect("?consumer=me", http.StatusBadRequest, "placement.undefined_code", "Invalid query string parameters: 'me' is not a 'uuid'")
 	expect("?color=red", http.StatusBadRequest, "placement.undefined_code", "Invalid query string parameters: Additional properties are not allowed")
 }
+
+// TestHistory_ClaimWithLease_IsOneChange has a claim whose lease the record has apart, and a deletion.
+func TestHistory_ClaimWithLease_IsOneChange(t *testing.T) {
+	t.Parallel()
+	r := newRecording(t)
+	host, vm := rehearsedProviders[0], rehearsedConsumers[0]
+	r.write(http.MethodPost, "/resource_providers", object{"name": "host", "uuid": host})
+	r.write(http.MethodPut, "/resource_providers/"+host+"/inventories", object{"resource_provider_generation": 0, "inventories": object{"VCPU": object{"total": 8}}})
+	r.write(http.MethodPost, "/claims", object{
+		"consumers": []object{{"uuid": vm, "project_id": "demo", "user_id": "alice", "consumer_type": "INSTANCE", "consumer_generation": nil, "lease": object{"seconds": 60}}},
+		"queries":   []object{{"groups": object{"": object{"resources": object{"VCPU": 2}}}}},
+	})
+	r.write(http.MethodDelete, "/allocations/"+vm, nil)
+	events := r.events("?sort=index&consumer=" + vm)
+	if len(events) != 2 {
+		t.Fatalf("events = %v, want a claim and a deletion", events)
+	}
+	for i, side := range []string{"after", "before"} {
+		change := events[i]["changes"].(object)["consumers"].(object)[vm].(object)
+		part, ok := change[side].(object)
+		if !ok {
+			t.Fatalf("change = %v, want the consumer %s", change, side)
+		}
+		lease := part["lease"].(object)
+		delete(lease, "expires_at")
+		want := object{"consumer_generation": 1.0, "project_id": "demo", "user_id": "alice", "consumer_type": "INSTANCE",
+			"allocations": object{host: object{"resources": object{"VCPU": 2.0}}}, "lease": object{"seconds": 60.0, "until": nil}}
+		if !reflect.DeepEqual(part, want) || change[map[string]string{"after": "before", "before": "after"}[side]] != nil {
+			t.Errorf("change = %v, want %s %v and null", change, side, want)
+		}
+	}
+}
