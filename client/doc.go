@@ -19,6 +19,9 @@
 // loop goes on; an error is the last element. CapacityList sums inventories, and CapacityFit counts how many more of
 // something fit, before and after a change of the hardware. Their error at a service without berth 1.4 is an ErrExtensions.
 //
+// With berth 1.7, History yields what each committed write changed, with the request that asked for it, and HistorySettingsUpdate turns
+// the record of changes on and off.
+//
 // While servers of two versions share an address, the client repeats requests that an older server rejects for 30 s.
 //
 // It is not for knowledge of the host: a driver (package agent) states which consumer uses which device. It contains no

@@ -95,6 +95,7 @@ var codes = map[string]error{
 	unsupportedExtensions:                              ErrExtensions,
 	"berth.claim.contended":                            ErrContended,
 	"berth.claim.undecided":                            ErrUndecided,
+	"berth.history.off":                                ErrHistoryOff,
 }
 
 // statuses maps statuses to sentinels, for responses without a known code.

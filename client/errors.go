@@ -31,6 +31,8 @@ var (
 	// ErrUndecided: the search of ClaimCreate for places of several consumers ended before it had tried every choice. Nothing
 	// was changed.
 	ErrUndecided = errors.New("the search for places has ended")
+	// ErrHistoryOff: there are no events, because the record of changes was never turned on. HistorySettingsUpdate does so.
+	ErrHistoryOff = errors.New("the record of changes is off")
 	// ErrUnauthorized: status 401. ErrForbidden: status 403.
 	ErrUnauthorized = errors.New("not authenticated")
 	ErrForbidden    = errors.New("forbidden by policy")

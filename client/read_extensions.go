@@ -20,8 +20,13 @@ const berth14 = "1.4"
 
 // read sends a GET that needs berth 1.4. Parameters without a value are left out.
 func (c *Client) read(ctx context.Context, into any, path string, params []param) error {
+	return c.readAs(ctx, into, path, params, berth14)
+}
+
+// readAs is read for a GET that needs another version.
+func (c *Client) readAs(ctx context.Context, into any, path string, params []param, needs string) error {
 	params = slices.DeleteFunc(slices.Clone(params), func(p param) bool { return p.value == "" })
-	return c.do(ctx, into, request{method: http.MethodGet, path: path, query: params, needs: berth14})
+	return c.do(ctx, into, request{method: http.MethodGet, path: path, query: params, needs: needs})
 }
 
 // pages returns an iterator over the items of all pages. get requests the page of a marker; the first one is empty.
