@@ -47,7 +47,7 @@ var packageRules = []packageRule{
 	}},
 	{path: "cmd/berth/apicommand", purpose: "commands that are clients of the APIs", imports: []string{
 		"client", "client/baremetal", "cmd/berth/connect", "cmd/berth/frame", "gen/client", "internal/demo",
-		"internal/draw", "internal/exactjson", "internal/explaintext", "internal/querytext", "internal/terminal",
+		"internal/draw", "internal/exactjson", "internal/explaintext", "internal/historytext", "internal/querytext", "internal/terminal",
 	}},
 	{path: "cmd/berth/hostcommand", purpose: "commands that run on a host: the agent and reshapes", imports: []string{
 		"agent", "agent/consumers", "agent/host", "agent/planfile", "client", "cmd/berth/apicommand",
@@ -203,6 +203,7 @@ var packageRules = []packageRule{
 	}},
 	{path: "internal/querytext", purpose: "candidate queries as text: addresses, forms, flavors, files of shapes and names of aggregates", imports: []string{"client"}},
 	{path: "internal/explaintext", purpose: "texts of explanations for people", imports: []string{"client", "gen/client"}},
+	{path: "internal/historytext", purpose: "texts of events of the record of changes for people", imports: []string{"client", "gen/client"}},
 	{path: "internal/terminal", purpose: "escaped text, width and colors of terminals"},
 	{path: "sql", purpose: "embedded SQL files"},
 	{path: "openapi", purpose: "embedded OpenAPI documents"},

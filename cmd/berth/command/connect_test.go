@@ -3,6 +3,7 @@ package command
 import (
 	"flag"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,6 +14,7 @@ import (
 	"github.com/berthd/berth/internal/test/servertest"
 	"github.com/berthd/berth/internal/test/session"
 	"github.com/berthd/berth/server/data/postgres"
+	"github.com/berthd/berth/server/work/history"
 )
 
 var updateSessions = flag.Bool("update", false, "write the output of the commands in testdata/sessions to the files")
@@ -33,12 +35,28 @@ func startBaremetal(t *testing.T) string {
 	return started.Listen(t).URL
 }
 
+// startHistory is startBaremetal with the worker of the record of changes.
+func startHistory(t *testing.T) string {
+	t.Helper()
+	started := servertest.New(t, servertest.Options{
+		Store: postgres.Options{MaxConns: 6}, StandardNames: true, Server: servertest.Baremetal(servertest.Conductor),
+	})
+	started.StartConductor(t)
+	stepper := history.Start(history.Options{Store: started.Store, Log: slog.New(slog.DiscardHandler)})
+	t.Cleanup(stepper.Close)
+	return started.Listen(t).URL
+}
+
 // variableTexts are the patterns of texts that differ between runs, and their replacements.
 var variableTexts = []struct {
 	pattern     *regexp.Regexp
 	replacement string
 }{
 	{regexp.MustCompile(`req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`), "req-…"},
+	{regexp.MustCompile(`req-[0-9a-f]{8}(  |,)`), "req-…$1"},
+	{regexp.MustCompile(`(log"?:?\s*"?)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`), "${1}LOG"},
+	{regexp.MustCompile(`new log [0-9a-f]{8}…[0-9a-f]{4}`), "new log LOG"},
+	{regexp.MustCompile(`(bytes"?:?\s+)[0-9]+`), "${1}N"},
 	{regexp.MustCompile(`http://127\.0\.0\.1:[0-9]+`), "http://SERVICE"},
 	{regexp.MustCompile(`\([0-9.]+(µs|ms|s)\)`), "(…ms)"},
 	{regexp.MustCompile(`/tmp/[^ "\n]*`), "/tmp/…"},
@@ -78,8 +96,11 @@ func TestCLI_RecordedSessions_PrintRecordedOutput(t *testing.T) {
 				t.Fatal(err)
 			}
 			start := startService
-			if strings.HasPrefix(filepath.Base(file), "baremetal") {
+			switch name, _, _ := strings.Cut(filepath.Base(file), "_"); name {
+			case "baremetal":
 				start = startBaremetal
+			case "history.txt":
+				start = startHistory
 			}
 			environ := []string{"BERTH_URL=" + start(t)}
 			var written strings.Builder
