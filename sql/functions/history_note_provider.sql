@@ -13,7 +13,9 @@ BEGIN
     FROM (
         SELECT 'provider' AS topic, history_provider_object(v_old) AS before, history_provider_object(v_new) AS after
         UNION ALL SELECT 'trait', history_trait_names(v_old.trait_ids), history_trait_names(v_new.trait_ids)
+        WHERE coalesce(v_old.trait_ids, '{}') <> coalesce(v_new.trait_ids, '{}')
         UNION ALL SELECT 'aggregate', history_aggregate_uuids(v_old.aggregate_ids), history_aggregate_uuids(v_new.aggregate_ids)
+        WHERE coalesce(v_old.aggregate_ids, '{}') <> coalesce(v_new.aggregate_ids, '{}')
     ) AS note
     WHERE note.before IS DISTINCT FROM note.after;
     RETURN NULL;

@@ -41,7 +41,7 @@ func TestHistory_Settings_TurnItOnAndOff(t *testing.T) {
 	if starting.State != store.HistoryStarting || starting.KeepDays != 30 || starting.Since != nil || starting.Log == first.Log || starting.Generation != 1 {
 		t.Errorf("settings after on = %+v", starting)
 	}
-	if got := b.progress(); got != (store.HistoryProgress{State: store.HistoryStarting, IsSwitched: true}) {
+	if got := b.progress(); got.State != store.HistoryStarting || !got.IsSwitched || got.Waiting != 1 || got.LagSeconds <= 0 || got.HasOldDays {
 		t.Errorf("after on: %+v", got)
 	}
 	if state, err := b.HistorySettle(t.Context(), 0); err != nil || state != store.HistoryOn {
@@ -73,7 +73,7 @@ func TestHistory_Settings_TurnItOnAndOff(t *testing.T) {
 	if days := b.texts("SELECT day::text FROM history_days"); len(days) != 0 || gone.Oldest != 0 || gone.Bytes >= off.Bytes || gone.KeepDays != 0 {
 		t.Errorf("days = %q, settings = %+v, want none", days, gone)
 	}
-	if got := b.progress(); got != (store.HistoryProgress{State: store.HistoryOff, IsSwitched: true}) {
+	if got := b.progress(); got != (store.HistoryProgress{State: store.HistoryOff, Newest: gone.Newest, IsSwitched: true}) {
 		t.Errorf("after everything was deleted: %+v, want nothing to do", got)
 	}
 }
@@ -109,7 +109,7 @@ func TestHistory_WriteDuringOff_LeavesNothing(t *testing.T) {
 	b.must(b.HistorySwitch(t.Context()))
 	_, err = b.HistoryStep(t.Context(), true)
 	b.must(err)
-	if got := b.progress(); got != (store.HistoryProgress{State: store.HistoryOff, IsSwitched: true}) {
+	if got := b.progress(); got != (store.HistoryProgress{State: store.HistoryOff, Newest: off.Newest, IsSwitched: true}) {
 		t.Errorf("progress = %+v, want nothing to do", got)
 	}
 	if left := b.texts("SELECT relname::text FROM pg_class WHERE relname LIKE 'history_2%' AND relkind = 'r'"); len(left) != 0 {
