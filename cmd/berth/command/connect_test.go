@@ -42,7 +42,8 @@ func startHistory(t *testing.T) string {
 		Store: postgres.Options{MaxConns: 6}, StandardNames: true, Server: servertest.Baremetal(servertest.Conductor),
 	})
 	started.StartConductor(t)
-	stepper := history.Start(history.Options{Store: started.Store, Log: slog.New(slog.DiscardHandler)})
+	stepper := history.New(history.Options{Store: started.Store, Log: slog.New(slog.DiscardHandler)})
+	stepper.Start()
 	t.Cleanup(stepper.Close)
 	return started.Listen(t).URL
 }
