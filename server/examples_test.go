@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berthd/berth/internal/test/dbtest"
 	"github.com/berthd/berth/internal/test/servertest"
 	"github.com/berthd/berth/server"
 	"github.com/berthd/berth/server/identity/policy"
@@ -126,6 +127,7 @@ func versioned(common, ironic string) http.Header {
 func sendExamples(t *testing.T, name string, document *exampleDocument, headers http.Header) {
 	t.Helper()
 	reading := newExampleCloud(t, name, headers)
+	dbtest.TurnRecordOn(t, reading.DB)
 	reading.fill("")
 	for _, path := range slices.Sorted(maps.Keys(document.Paths)) {
 		for method, op := range document.Paths[path] {

@@ -2549,7 +2549,7 @@ type Explanations struct {
 	Explanations []RecordedExplanation `json:"explanations"`
 }
 
-// HistoryCaller defines model for HistoryCaller.
+// HistoryCaller Who asked for a write.
 type HistoryCaller struct {
 	// GlobalRequestID Id that the client sent for a chain of requests; null without one.
 	GlobalRequestID *string `json:"global_request_id"`
@@ -2583,11 +2583,13 @@ type HistoryCaller struct {
 	UserID *string `json:"user_id"`
 }
 
-// HistoryChanges defines model for HistoryChanges.
+// HistoryChanges What a write changed, by kind and key.
 type HistoryChanges struct {
 	// Consumers Changes of consumers by UUID.
 	Consumers map[string]ConsumerChange `json:"consumers,omitempty"`
-	History   *HistoryObjectChange      `json:"history,omitempty"`
+
+	// History The change of an object: its members that differ.
+	History *HistoryObjectChange `json:"history,omitempty"`
 
 	// NodeAllocations Changes of allocations of the Bare Metal API by UUID.
 	NodeAllocations map[string]HistoryObjectChange `json:"node_allocations,omitempty"`
@@ -2605,13 +2607,17 @@ type HistoryChanges struct {
 	Traits map[string]HistoryObjectChange `json:"traits,omitempty"`
 }
 
-// HistoryEvent defines model for HistoryEvent.
+// HistoryEvent All that one committed write changed.
 type HistoryEvent struct {
 	// At Time at which the write had changed everything.
 	//
 	// Examples: 2026-11-22T14:11:00.123456Z
-	At      time.Time      `json:"at"`
-	By      HistoryCaller  `json:"by"`
+	At time.Time `json:"at"`
+
+	// By Who asked for a write.
+	By HistoryCaller `json:"by"`
+
+	// Changes What a write changed, by kind and key.
 	Changes HistoryChanges `json:"changes"`
 
 	// Index Place of the event in the order of all events.
@@ -2630,7 +2636,7 @@ type HistoryEvent struct {
 // Examples: write
 type HistoryEventKind string
 
-// HistoryList defines model for HistoryList.
+// HistoryList A page of events.
 type HistoryList struct {
 	// CompleteSince Time from which the list is complete, if since is before it.
 	//
@@ -2664,7 +2670,7 @@ type HistoryList_Events_Item struct {
 	union json.RawMessage
 }
 
-// HistoryObjectChange defines model for HistoryObjectChange.
+// HistoryObjectChange The change of an object: its members that differ.
 type HistoryObjectChange struct {
 	// After Members that differ, after the write; null: the object does not exist.
 	After map[string]interface{} `json:"after"`
@@ -2673,7 +2679,7 @@ type HistoryObjectChange struct {
 	Before map[string]interface{} `json:"before"`
 }
 
-// HistoryProviderChange defines model for HistoryProviderChange.
+// HistoryProviderChange The change of a provider.
 type HistoryProviderChange struct {
 	// After The provider after the write; null: it does not exist.
 	After *HistoryProviderPart `json:"after"`
@@ -2682,7 +2688,7 @@ type HistoryProviderChange struct {
 	Before *HistoryProviderPart `json:"before"`
 }
 
-// HistoryProviderPart defines model for HistoryProviderPart.
+// HistoryProviderPart A provider, or the members of it that differ from another state.
 type HistoryProviderPart struct {
 	// Aggregates Aggregates that only this state has.
 	Aggregates []openapi_types.UUID `json:"aggregates,omitempty"`
@@ -2710,12 +2716,14 @@ type HistoryProviderPart struct {
 	Traits []string `json:"traits,omitempty"`
 }
 
-// HistoryRefusal defines model for HistoryRefusal.
+// HistoryRefusal A request that found nothing.
 type HistoryRefusal struct {
 	// At Time of the response.
 	//
 	// Examples: 2026-11-22T14:11:00.123456Z
-	At time.Time     `json:"at"`
+	At time.Time `json:"at"`
+
+	// By Who asked for a write.
 	By HistoryCaller `json:"by"`
 
 	// Kind Always refused.

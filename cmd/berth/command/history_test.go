@@ -172,7 +172,7 @@ func TestCLI_HistoryOfManyObjects_ReadsNamesAtOnce(t *testing.T) {
 	}
 	proxy := &counted{}
 	environ = []string{"BERTH_URL=" + proxy.listen(t, strings.TrimPrefix(environ[0], "BERTH_URL="))}
-	if got := whats(t, environ, "--limit", "0", "--topic", "trait"); len(got) != 48 || got[0] != "host-x: traits +COMPUTE_STATUS_DISABLED" {
+	if got := whats(t, environ, "--limit", "0", "--topic", "trait"); len(got) != 24 || got[0] != "host-x: traits +COMPUTE_STATUS_DISABLED" {
 		t.Errorf("history = %q", got)
 	}
 	if len(proxy.requests) > 4 {

@@ -89,6 +89,14 @@ var (
 	pagingFailures = []route.Failure{invalidQuery, queryRepeated, invalidMarker}
 )
 
+// firstSort is the order of a request without sort.
+func (l *pagedList) firstSort() string {
+	if l.Sorts == nil {
+		return byCreation
+	}
+	return l.Sorts[0]
+}
+
 // failures returns the failures of the paging parameters.
 func (l *pagedList) failures() []route.Failure {
 	all := slices.Clone(pagingFailures)
@@ -112,7 +120,7 @@ func (l *pagedList) params() route.Params {
 		{Name: limitParam, Check: querystring.Param{Pattern: "^([1-9][0-9]{0,2}|1000)$"}, Doc: limit,
 			Schema: &huma.Schema{Type: huma.TypeInteger, Minimum: &low, Maximum: &high}, Example: 100},
 		{Name: markerParam, Check: querystring.Param{MaxLength: longest}, Doc: "Position after the page before, from its link. Do not construct it.",
-			Schema: &huma.Schema{Type: huma.TypeString, MaxLength: &longest}, Example: l.marker(byCreation, "3")},
+			Schema: &huma.Schema{Type: huma.TypeString, MaxLength: &longest}, Example: l.marker(l.firstSort(), "3")},
 	}
 	if l.Sorts != nil {
 		params = append(params, route.Param{Name: sortParam, Check: querystring.Param{Enum: l.Sorts},
@@ -160,10 +168,8 @@ func (l *pagedList) parse(values querystring.Values) (result page, err error) {
 		return result, searchSort.Of(l.SearchOrder, only)
 	case result.Search == "" && sorted:
 		result.Sort = sort
-	case result.Search == "" && l.Sorts != nil:
-		result.Sort = l.Sorts[0]
 	case result.Search == "":
-		result.Sort = byCreation
+		result.Sort = l.firstSort()
 	}
 	if text, ok := values.First(markerParam); ok {
 		after, ok := l.position(text, result.order())
