@@ -49,7 +49,7 @@ func UpWithin(ctx context.Context, databaseURL string, waits Waits, log *slog.Lo
 	return set.UpWithin(ctx, databaseURL, waits, log)
 }
 
-// Install is UpWithin for a database in which a service begins: in a new one the record of changes is on.
+// Install is UpWithin for a database in which a service begins: in a new one the record of changes is on. No command calls it yet.
 func Install(ctx context.Context, databaseURL string, waits Waits, log *slog.Logger) (Report, error) {
 	set, err := Embedded()
 	if err != nil {
