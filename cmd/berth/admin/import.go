@@ -184,7 +184,7 @@ func printMove(f *frame.Frame, format string, report *placementdb.Report) error 
 		}
 	}
 	if report.HistoryEnded {
-		const text = "The history is off now, because an import is not recorded. Turn it on with PUT /history/settings.\n"
+		const text = "The history is off now, because an import is not recorded. Turn it on with 'berth history enable'.\n"
 		if _, err := io.WriteString(f.Stdout, text); err != nil {
 			return err
 		}

@@ -172,7 +172,7 @@ var favorites = map[Bias][]draw{
 	Changes:  {(*Client).drawChange},
 	Arrivals: {(*Client).drawArrival},
 	Patches:  {(*Client).drawPatch, (*Client).drawPatch, (*Client).drawPatch, (*Client).drawClaim},
-	Expiries: {(*Client).drawPatch, (*Client).drawClaim, (*Client).drawRelease},
+	Expiries: {(*Client).drawPatch, (*Client).drawClaim, (*Client).drawRelease, (*Client).drawLateLease},
 }
 
 func (c *Client) drawRelease(context.Context) (model.Operation, error) {

@@ -195,6 +195,31 @@ func (c *Client) drawLease() (given model.GivenLease) {
 	return given
 }
 
+// drawLateLease ends the lease of a consumer, gives it a lease before it is removed, and draws the read that shows it.
+func (c *Client) drawLateLease(ctx context.Context) (model.Operation, error) {
+	who := c.Dice.IntN(consumers)
+	if c.Recorder.Leases != nil {
+		if err := c.expire(ctx, who); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.Do(ctx, model.ReadAllocations{Consumer: who}); err != nil {
+		return nil, err
+	}
+	known := c.memory.Consumers[who]
+	made := model.Want{
+		Consumer: who, Given: known.Generation, Allocations: known.Allocations,
+		Lease: model.GivenLease{IsGiven: true, Lease: model.Lease{IsRenewable: true}},
+	}
+	if known.Allocations == (model.Allocations{}) {
+		made.Allocations[c.Dice.IntN(providers)][c.Dice.IntN(len(classes))] = 1
+	}
+	if err := c.Do(ctx, model.Claim{Wants: []model.Want{made}}); err != nil {
+		return nil, err
+	}
+	return model.ReadAllocations{Consumer: who}, nil
+}
+
 // addLease adds the lease of a write to its document.
 func addLease(document map[string]any, given model.GivenLease) {
 	if !given.IsGiven {
