@@ -77,7 +77,7 @@ var packageRules = []packageRule{
 		"server/api/route", "server/data/cluster", "server/data/migrate", "server/data/postgres",
 		"server/identity/keystone", "server/identity/oidc", "server/identity/policy", "server/observe/auditlog",
 		"server/search/explainlog", "server/wire/cors", "server/wire/spool", "server/work/conductor",
-		"server/work/idempotency", "server/work/leases",
+		"server/work/events", "server/work/idempotency", "server/work/leases",
 	}},
 	{path: "cmd/berth/setting", purpose: "definition and parsing of a setting", imports: []string{"cmd/berth/frame"}},
 	{path: "cmd/berth/osloconf", purpose: "parser of `placement.conf`"},
@@ -95,7 +95,7 @@ var packageRules = []packageRule{
 		"server/search/candidates", "server/search/claims", "server/search/explainlog", "server/search/searchpool",
 		"server/wire/cors", "server/wire/fairqueue", "server/wire/fault", "server/wire/forwarded",
 		"server/wire/inside", "server/wire/microversion", "server/wire/querystring", "server/wire/request",
-		"server/wire/spool",
+		"server/wire/spool", "server/work/events",
 	}},
 	{path: "server/console", purpose: "the web console: pages made of calls to the API in the same process", imports: []string{
 		"client", "client/baremetal", "gen/client", "internal/demo", "internal/draw", "internal/explaintext",
@@ -104,14 +104,16 @@ var packageRules = []packageRule{
 	}},
 	{path: "server/api/route", purpose: "the route table of an API: operations, variants, checks, documents", imports: []string{
 		"server/api/apierr", "server/data/store", "server/identity/auth", "server/identity/policy",
-		"server/wire/fault", "server/wire/jsonbody", "server/wire/microversion", "server/wire/querystring",
+		"server/wire/accept", "server/wire/fault", "server/wire/jsonbody", "server/wire/microversion", "server/wire/querystring",
 		"server/wire/request",
 	}},
 	{path: "server/api/placement", purpose: "operations of the Placement API", imports: []string{
-		"server/api/apierr", "server/api/route", "server/data/postgres", "server/data/store", "server/identity/policy",
+		"server/api/apierr", "server/api/route", "server/data/postgres", "server/data/store",
+		"server/identity/auth", "server/identity/policy",
 		"server/observe/auditlog", "server/search/candidates", "server/search/claims", "server/search/explain",
 		"server/search/explainlog", "server/search/searchpool", "server/wire/fault", "server/wire/jsonbody",
 		"server/wire/microversion", "server/wire/querystring", "server/wire/request", "server/wire/uuidlike",
+		"server/work/events",
 	}},
 	{path: "server/api/baremetal", purpose: "operations of the Bare Metal API", imports: []string{
 		"server/api/apierr", "server/api/route", "server/data/store", "server/identity/auth", "server/identity/policy",
@@ -150,6 +152,9 @@ var packageRules = []packageRule{
 	}},
 	{path: "server/work/history", purpose: "puts recorded changes in order, begins and ends the record, deletes old days", imports: []string{
 		"server/data/store", "server/observe/loglimit",
+	}},
+	{path: "server/work/events", purpose: "streams of events: reads the record once for all clients of a server", imports: []string{
+		"server/data/store", "server/observe/loglimit", "server/wire/fault",
 	}},
 	{path: "server/work/leases", purpose: "removes consumers whose leases have expired, and counts the others", imports: []string{
 		"server/data/store", "server/observe/auditlog", "server/observe/loglimit",

@@ -24,6 +24,7 @@ var undocumentedStatuses = map[string][]string{
 	"berth.idempotency.full":    {"503"},
 	"berth.dry_run.busy":        {"503"},
 	"berth.capacity.busy":       {"503"},
+	"berth.events.too_many":     {"503"},
 
 	"berth.limit.requests":           {"429"},
 	"berth.limit.body":               {"413"},

@@ -42,7 +42,7 @@ const queriesType = "(*github.com/berthd/berth/gen/db.Queries)."
 func readSource(t *testing.T) *sourceGraph {
 	t.Helper()
 	graph := &sourceGraph{files: map[string]string{}, references: map[string][]string{}, operations: map[string]*sourceOperation{}}
-	packages := []string{"server/api/placement", "server/api/baremetal", "server/data/store", "server/search/candidates", "server/search/explain"}
+	packages := []string{"server/api/placement", "server/api/baremetal", "server/data/store", "server/search/candidates", "server/search/explain", "server/work/events"}
 	compiled := exportData(t, packages)
 	for _, directory := range packages {
 		set := token.NewFileSet()

@@ -72,6 +72,7 @@ var accessRows = []struct {
 	{"POST /claims", "berth:claims:create", usual},
 	{"POST /leases", "berth:leases:renew", usual},
 	{"GET /history", "berth:history:list", usual},
+	{"GET /events", "berth:events:watch", usual},
 	{"GET /history/settings", "berth:history:list", usual},
 	{"PUT /history/settings", "berth:history:update", onlyAdmins},
 	{"GET /consumers", "berth:consumers:list", otherUsages},

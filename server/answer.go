@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/berthd/berth/server/api/route"
 	"github.com/berthd/berth/server/wire/fault"
 	"github.com/berthd/berth/server/wire/spool"
 )
@@ -23,6 +25,8 @@ type answer struct {
 	status int
 	body   *spool.Buffer
 	err    error
+	// live sends the body of a stream after the operation; nil: the body is complete.
+	live func(context.Context, route.Live)
 }
 
 func newAnswer(to http.ResponseWriter, room *spool.Spool) *answer {
@@ -67,6 +71,9 @@ func noRoom(err error) error {
 	return fmt.Errorf("%w; %w", told, err)
 }
 
+// Stream makes run send the body after the operation, see route.Stream.
+func (a *answer) Stream(run func(context.Context, route.Live)) { a.live = run }
+
 // failed discards the response if the operation failed, and returns the error.
 func (a *answer) failed() error {
 	if a.err != nil {
@@ -104,6 +111,11 @@ func (l *limiter) serve(run handler, w http.ResponseWriter, r *http.Request, lea
 	}
 	if err := response.failed(); err != nil {
 		return err
+	}
+	if response.live != nil {
+		leave()
+		response.sendLive(r)
+		return nil
 	}
 	if response.body.Hold() {
 		leave()

@@ -51,7 +51,7 @@ func newMetrics(options Options) *metrics {
 			Name: "berth_http_requests_total", Help: "Requests answered.",
 		}, []string{"api", "operation", "microversion", "status"}),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "berth_http_request_duration_seconds", Help: "Time from the header of a request to the end of its response, in seconds.",
+			Name: "berth_http_request_duration_seconds", Help: "Time from the header of a request to the end of its response, or to the beginning of a stream, in seconds.",
 			Buckets: durationBuckets,
 		}, []string{"api", "operation", "microversion"}),
 		roundTrips: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -136,7 +136,6 @@ const (
 
 // observe counts a completed request.
 func (m *metrics) observe(w *responseRecorder, trips int64, took time.Duration) {
-	m.inFlight.Dec()
 	operation, api := cmp.Or(w.info.Operation, labelNone), apiOf(w.info)
 	version := m.versions.label(api, w.info.Microversion)
 	m.requests.WithLabelValues(api, operation, version, strconv.Itoa(w.status)).Inc()

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -74,6 +75,7 @@ func (f *frontHandler) observe(next http.Handler) http.Handler {
 		}
 		ctx, trips := postgres.CountRoundTrips(request.With(r.Context(), info))
 		ctx, span := f.startSpan(ctx, r, info)
+		ctx = untimed(ctx)
 		if f.timeout > 0 {
 			limited, cancel := context.WithTimeout(ctx, f.timeout)
 			defer cancel()
@@ -92,12 +94,17 @@ func (f *frontHandler) observe(next http.Handler) http.Handler {
 		}
 		w.Header().Set("X-Openstack-Request-Id", info.ID)
 		f.metrics.inFlight.Inc()
+		// A stream has no duration to compare with those of requests: it counts as long as it begins.
+		answered := sync.OnceValue(func() time.Duration {
+			f.metrics.inFlight.Dec()
+			return time.Since(start)
+		})
+		watched.beginStream = func() { answered() }
 		defer func() {
 			cut := f.logAbort(watched, r, recover())
-			took := time.Since(start)
 			watched.end(watched.status)
-			f.metrics.observe(watched, trips.Count(), took)
-			f.logLine(watched, info, trips.Count(), took)
+			f.metrics.observe(watched, trips.Count(), answered())
+			f.logLine(watched, info, trips.Count(), time.Since(start))
 			endSpan(span, watched)
 			if cut {
 				panic(http.ErrAbortHandler)
@@ -252,6 +259,8 @@ type responseRecorder struct {
 	// beforeHeader is called with the status before the first byte of the response, or at the end if there
 	// is none; nil: it is not called.
 	beforeHeader func(status int)
+	// beginStream is called when a stream begins: the request no longer counts as one that is being served.
+	beginStream func()
 }
 
 // end calls beforeHeader once.

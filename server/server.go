@@ -35,6 +35,7 @@ import (
 	"github.com/berthd/berth/server/wire/forwarded"
 	"github.com/berthd/berth/server/wire/microversion"
 	"github.com/berthd/berth/server/wire/spool"
+	"github.com/berthd/berth/server/work/events"
 )
 
 // Options configures a server.
@@ -80,9 +81,11 @@ type Options struct {
 	Leases []prometheus.Collector
 	// History are the collectors of the steps of the record of changes, which the caller makes.
 	History []prometheus.Collector
+	// Events are the settings of streams of events.
+	Events events.Settings
 	// IdempotencyLifetime is how long an Idempotency-Key is stored whose request has no other lifetime; 0: 24 hours.
 	IdempotencyLifetime time.Duration
-	// Placement has the options of the Placement API, whose Store, Search and Explanations New sets.
+	// Placement has the options of the Placement API, whose Store, Search, Explanations and Events New sets.
 	Placement placement.Options
 	// Baremetal has the options of the Bare Metal API, whose Store, Extension and Explanations New sets; nil: paths below /v1
 	// are not found.
@@ -105,11 +108,12 @@ func Defaults(on *store.Store, log *slog.Logger) Options {
 			IncompleteProject: incompleteOwner, IncompleteUser: incompleteOwner,
 			Candidates: placement.CandidateOptions{Max: -1, Strategy: "depth-first"},
 		},
-		Observability: Observability{PublicMetrics: true},
+		Observability: Observability{PublicMetrics: true}, Events: events.Defaults(),
 	}
 }
 
-// Handlers are the handlers of a server. Close ends the calls of the console.
+// Handlers are the handlers of a server. StopStreams ends streams of events, with a line that says so. Close ends them too, and the calls of the
+// console.
 type Handlers struct {
 	// Public serves the APIs and what needs no token.
 	Public http.Handler
@@ -117,6 +121,7 @@ type Handlers struct {
 	// public.
 	Admin http.Handler
 
+	events     *events.Hub
 	endConsole func() error
 	// front and operators have the routes of Public and Admin, and bodies their memory, for the test that visits all of them.
 	front     *frontHandler
@@ -124,8 +129,18 @@ type Handlers struct {
 	bodies    *route.Budget
 }
 
-// Close cancels the running calls of the console.
+// StopStreams ends the streams of events when the server stops. They would not end by themselves.
+func (h Handlers) StopStreams() {
+	if h.events != nil {
+		h.events.Stop()
+	}
+}
+
+// Close cancels the running calls of the console, and ends streams.
 func (h Handlers) Close() error {
+	if h.events != nil {
+		h.events.Close()
+	}
 	if h.endConsole == nil {
 		return nil
 	}
@@ -152,8 +167,12 @@ func New(options Options) Handlers {
 	options.Searches.OnRejected(limiter.refused.WithLabelValues(rejectedSearchQueue).Inc)
 	options.Placement.Search.RunIn(options.Searches)
 	options.Placement.Claims = claims.New(options.Store, options.Placement.Search)
+	options.Placement.Events = events.New(events.Options{
+		Settings: options.Events, Store: options.Store, Log: options.Log, Encode: placement.EncodeEvent, Timeout: options.RequestTimeout,
+	})
 	bodies := route.NewBudget(options.Bodies.Memory, options.Limits.Queue, options.Limits.Wait)
 	metrics := newMetrics(options)
+	metrics.registry.MustRegister(options.Placement.Events.Collectors()...)
 	metrics.registry.MustRegister(limiter, limiter.writing, options.Searches, spoolCollector{options.Spool}, newBodyMetrics(bodies))
 	placement, machines, extended := placementTable(options, bodies), baremetalTable(options, bodies, nil), extendedTables(options, bodies)
 	documents := newDocuments(options.Prefix, placement, machines, extended)
@@ -169,7 +188,7 @@ func New(options Options) Handlers {
 	}
 	public := front.observe(front.withConsole(cors.Wrap(recoverPanics(front.serve), options.CORS)))
 	operators := adminRoutes(front.open, metrics, limiter, options.Observability.Profiles)
-	handlers := Handlers{Public: public, Admin: adminHandler(operators), front: front, operators: operators, bodies: bodies}
+	handlers := Handlers{events: options.Placement.Events, Public: public, Admin: adminHandler(operators), front: front, operators: operators, bodies: bodies}
 	if options.Console != nil {
 		front.console, handlers.endConsole = options.Console(public)
 	}

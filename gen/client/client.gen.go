@@ -152,7 +152,9 @@ const (
 	ErrorCodeBerthDatabaseOutcomeUnknown                 ErrorCode = "berth.database.outcome_unknown"
 	ErrorCodeBerthDatabaseUnavailable                    ErrorCode = "berth.database.unavailable"
 	ErrorCodeBerthDryRunBusy                             ErrorCode = "berth.dry_run.busy"
+	ErrorCodeBerthEventsTooMany                          ErrorCode = "berth.events.too_many"
 	ErrorCodeBerthExplanationNotFound                    ErrorCode = "berth.explanation.not_found"
+	ErrorCodeBerthHistoryGone                            ErrorCode = "berth.history.gone"
 	ErrorCodeBerthHistoryOff                             ErrorCode = "berth.history.off"
 	ErrorCodeBerthIdempotencyBadKey                      ErrorCode = "berth.idempotency.bad_key"
 	ErrorCodeBerthIdempotencyBadLifetime                 ErrorCode = "berth.idempotency.bad_lifetime"
@@ -208,7 +210,11 @@ func (e ErrorCode) Valid() bool {
 		return true
 	case ErrorCodeBerthDryRunBusy:
 		return true
+	case ErrorCodeBerthEventsTooMany:
+		return true
 	case ErrorCodeBerthExplanationNotFound:
+		return true
+	case ErrorCodeBerthHistoryGone:
 		return true
 	case ErrorCodeBerthHistoryOff:
 		return true
@@ -273,6 +279,96 @@ func (e ErrorCode) Valid() bool {
 	case ErrorCodePlacementResourceProviderNotFound:
 		return true
 	case ErrorCodePlacementUndefinedCode:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for EventBeginType.
+const (
+	EventBeginTypeBegin EventBeginType = "begin"
+)
+
+// Valid indicates whether the value is a known member of the EventBeginType enum.
+func (e EventBeginType) Valid() bool {
+	switch e {
+	case EventBeginTypeBegin:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for EventBookmarkType.
+const (
+	EventBookmarkTypeBookmark EventBookmarkType = "bookmark"
+)
+
+// Valid indicates whether the value is a known member of the EventBookmarkType enum.
+func (e EventBookmarkType) Valid() bool {
+	switch e {
+	case EventBookmarkTypeBookmark:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for EventEndCode.
+const (
+	EventEndCodeBerthEventsAge      EventEndCode = "berth.events.age"
+	EventEndCodeBerthEventsFailed   EventEndCode = "berth.events.failed"
+	EventEndCodeBerthEventsStopping EventEndCode = "berth.events.stopping"
+	EventEndCodeBerthEventsToken    EventEndCode = "berth.events.token"
+	EventEndCodeBerthHistoryGone    EventEndCode = "berth.history.gone"
+	EventEndCodeBerthHistoryOff     EventEndCode = "berth.history.off"
+)
+
+// Valid indicates whether the value is a known member of the EventEndCode enum.
+func (e EventEndCode) Valid() bool {
+	switch e {
+	case EventEndCodeBerthEventsAge:
+		return true
+	case EventEndCodeBerthEventsFailed:
+		return true
+	case EventEndCodeBerthEventsStopping:
+		return true
+	case EventEndCodeBerthEventsToken:
+		return true
+	case EventEndCodeBerthHistoryGone:
+		return true
+	case EventEndCodeBerthHistoryOff:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for EventEndType.
+const (
+	EventEndTypeEnd EventEndType = "end"
+)
+
+// Valid indicates whether the value is a known member of the EventEndType enum.
+func (e EventEndType) Valid() bool {
+	switch e {
+	case EventEndTypeEnd:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for EventWriteType.
+const (
+	EventWriteTypeEvent EventWriteType = "event"
+)
+
+// Valid indicates whether the value is a known member of the EventWriteType enum.
+func (e EventWriteType) Valid() bool {
+	switch e {
+	case EventWriteTypeEvent:
 		return true
 	default:
 		return false
@@ -2147,6 +2243,117 @@ type Errors struct {
 	// Errors List with one error.
 	Errors []Error `json:"errors"`
 }
+
+// EventBegin The first line of a stream of events.
+type EventBegin struct {
+	// Log Series of the indexes.
+	//
+	// Examples: 7c1e0b54-9f4e-4c53-8d0e-2a6d1c9b7f10
+	Log openapi_types.UUID `json:"log"`
+
+	// Newest Index of the newest event. Without after, events behind it follow.
+	//
+	// Examples: 41822
+	Newest int64 `json:"newest"`
+
+	// Oldest Index of the oldest event that is kept; 0: there is none.
+	//
+	// Examples: 12004
+	Oldest int64 `json:"oldest"`
+
+	// Type Always begin.
+	//
+	// Examples: begin
+	Type EventBeginType `json:"type"`
+}
+
+// EventBeginType Always begin.
+//
+// Examples: begin
+type EventBeginType string
+
+// EventBookmark A line of a stream without an event: everything up to its index was sent, or does not match.
+type EventBookmark struct {
+	// At Every write that was answered before this time of the database has an index up to this one. Missing while the stream is behind.
+	//
+	// Examples: 2026-11-22T14:11:15.000000Z
+	At *time.Time `json:"at,omitempty"`
+
+	// Index Everything up to this index was sent, or does not match.
+	//
+	// Examples: 41822
+	Index int64 `json:"index"`
+
+	// Type Always bookmark.
+	//
+	// Examples: bookmark
+	Type EventBookmarkType `json:"type"`
+}
+
+// EventBookmarkType Always bookmark.
+//
+// Examples: bookmark
+type EventBookmarkType string
+
+// EventEnd The last line of a stream of events.
+type EventEnd struct {
+	// Code Why the stream ends.
+	//
+	// Examples: berth.events.age
+	Code EventEndCode `json:"code"`
+
+	// Detail A sentence for people.
+	Detail string `json:"detail"`
+
+	// Index Index up to which everything was sent, or does not match: the next after.
+	//
+	// Examples: 41822
+	Index int64 `json:"index"`
+
+	// Type Always end.
+	//
+	// Examples: end
+	Type EventEndType `json:"type"`
+}
+
+// EventEndCode Why the stream ends.
+//
+// Examples: berth.events.age
+type EventEndCode string
+
+// EventEndType Always end.
+//
+// Examples: end
+type EventEndType string
+
+// EventWrite The line of a write in a stream of events.
+type EventWrite struct {
+	// At Time at which the write had changed everything.
+	//
+	// Examples: 2026-11-22T14:11:00.123456Z
+	At time.Time `json:"at"`
+
+	// By Who asked for a write.
+	By HistoryCaller `json:"by"`
+
+	// Changes What a write changed, by kind and key.
+	Changes HistoryChanges `json:"changes"`
+
+	// Index Place of the event in the order of all events.
+	//
+	// Examples: 41822
+	Index int64 `json:"index"`
+
+	// Type Always event.
+	//
+	// Examples: event
+	Type EventWriteType `json:"type"`
+}
+
+// EventWriteType Always event.
+//
+// Examples: event
+type EventWriteType string
 
 // Explanation Why a query has these candidates or none, or a claim does not fit. The short form has only kind, reason, summary and incomplete.
 type Explanation struct {
@@ -4363,6 +4570,42 @@ type ConsumerShowParams struct {
 	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
 }
 
+// EventWatchParams defines parameters for EventWatch.
+type EventWatchParams struct {
+	// After Index of the last event that the client has: those behind it follow. Default: the newest one.
+	After *int `form:"after,omitempty" json:"after,omitempty"`
+
+	// Log The log of that index. If the record has another one, the response is 410.
+	Log *openapi_types.UUID `form:"log,omitempty" json:"log,omitempty"`
+
+	// Heartbeat Seconds between two bookmarks, 1 to 60. Default: 15.
+	Heartbeat *int `form:"heartbeat,omitempty" json:"heartbeat,omitempty"`
+
+	// ResourceProvider A change is of this provider or of a consumer on it, or of one of up to 500 in `in:UUID,UUID`.
+	ResourceProvider *string `form:"resource_provider,omitempty" json:"resource_provider,omitempty"`
+
+	// InTree A change is of the tree that this provider is in now.
+	InTree *openapi_types.UUID `form:"in_tree,omitempty" json:"in_tree,omitempty"`
+
+	// Consumer A change is of this consumer, or of one of up to 500 in `in:UUID,UUID`.
+	Consumer *string `form:"consumer,omitempty" json:"consumer,omitempty"`
+
+	// Node A change is of this node, of its allocation, or of the provider with its UUID; up to 500 in `in:UUID,UUID`.
+	Node *string `form:"node,omitempty" json:"node,omitempty"`
+
+	// ProjectID A change is of a consumer of this project, before or after.
+	ProjectID *string `form:"project_id,omitempty" json:"project_id,omitempty"`
+
+	// Topic A change has this topic, or one of `in:TOPIC,TOPIC`: aggregate, allocation, history, inventory, name, node, node_allocation, provider or trait.
+	Topic *string `form:"topic,omitempty" json:"topic,omitempty"`
+
+	// LastEventID Index of the last event that the client has. It replaces after: clients of server-sent events send it when they connect again.
+	LastEventID *string `json:"Last-Event-ID,omitempty"`
+
+	// OpenStackAPIVersion The microversion that this document describes.
+	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
+}
+
 // ExplanationListParams defines parameters for ExplanationList.
 type ExplanationListParams struct {
 	// Kind Only explanations of this kind.
@@ -6528,6 +6771,15 @@ type ClientInterface interface {
 	// Corresponds with GET /consumers/{consumer_uuid} (the `ConsumerShow` operationId).
 	ConsumerShow(ctx context.Context, consumerUUID string, params *ConsumerShowParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// EventWatch Watch events
+	//
+	// Sends events as they happen, until the client disconnects: each committed write once, in the order of the indexes. A line is a JSON object with a `type`: `begin` is the first one, `event` is a write, `bookmark` says up to which index everything was sent, and `end` why the stream ends. Clients go on with `after` and the last index that they have read. An event is sent whole if one of its changes meets all filters. The tree of `in_tree` is that in which the provider is at the beginning of the stream. The policy rule has the target `project_id`.
+	//
+	// Policy rule: `berth:events:watch`.
+	//
+	// Corresponds with GET /events (the `EventWatch` operationId).
+	EventWatch(ctx context.Context, params *EventWatchParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ExplanationList List queries without a result
 	//
 	// Returns pages of queries that found nothing, with the summaries of their explanations. Equal queries of five minutes are one element. Servers keep them for a limited time.
@@ -7463,6 +7715,25 @@ func (c *Client) ConsumerList(ctx context.Context, params *ConsumerListParams, r
 // Corresponds with GET /consumers/{consumer_uuid} (the `ConsumerShow` operationId).
 func (c *Client) ConsumerShow(ctx context.Context, consumerUUID string, params *ConsumerShowParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewConsumerShowRequest(c.Server, consumerUUID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// EventWatch Watch events
+//
+// Sends events as they happen, until the client disconnects: each committed write once, in the order of the indexes. A line is a JSON object with a `type`: `begin` is the first one, `event` is a write, `bookmark` says up to which index everything was sent, and `end` why the stream ends. Clients go on with `after` and the last index that they have read. An event is sent whole if one of its changes meets all filters. The tree of `in_tree` is that in which the provider is at the beginning of the stream. The policy rule has the target `project_id`.
+//
+// Policy rule: `berth:events:watch`.
+//
+// Corresponds with GET /events (the `EventWatch` operationId).
+func (c *Client) EventWatch(ctx context.Context, params *EventWatchParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewEventWatchRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -10153,6 +10424,180 @@ func NewConsumerShowRequest(server string, consumerUUID string, params *Consumer
 		}
 
 		req.Header.Set("OpenStack-API-Version", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewEventWatchRequest constructs an http.Request for the EventWatch method
+func NewEventWatchRequest(server string, params *EventWatchParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/events")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Log != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "log", *params.Log, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "uuid"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Heartbeat != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "heartbeat", *params.Heartbeat, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.ResourceProvider != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "resource_provider", *params.ResourceProvider, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.InTree != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "in_tree", *params.InTree, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "uuid"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Consumer != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "consumer", *params.Consumer, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Node != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "node", *params.Node, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.ProjectID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "project_id", *params.ProjectID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Topic != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "topic", *params.Topic, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.LastEventID != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Last-Event-ID", *params.LastEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Last-Event-ID", headerParam0)
+		}
+
+		var headerParam1 string
+
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "OpenStack-API-Version", params.OpenStackAPIVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("OpenStack-API-Version", headerParam1)
 
 	}
 
@@ -13825,6 +14270,17 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /consumers/{consumer_uuid} (the `ConsumerShow` operationId).
 	ConsumerShowWithResponse(ctx context.Context, consumerUUID string, params *ConsumerShowParams, reqEditors ...RequestEditorFn) (*ConsumerShowResponse, error)
 
+	// EventWatchWithResponse Watch events
+	//
+	// Sends events as they happen, until the client disconnects: each committed write once, in the order of the indexes. A line is a JSON object with a `type`: `begin` is the first one, `event` is a write, `bookmark` says up to which index everything was sent, and `end` why the stream ends. Clients go on with `after` and the last index that they have read. An event is sent whole if one of its changes meets all filters. The tree of `in_tree` is that in which the provider is at the beginning of the stream. The policy rule has the target `project_id`.
+	//
+	// Policy rule: `berth:events:watch`.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /events (the `EventWatch` operationId).
+	EventWatchWithResponse(ctx context.Context, params *EventWatchParams, reqEditors ...RequestEditorFn) (*EventWatchResponse, error)
+
 	// ExplanationListWithResponse List queries without a result
 	//
 	// Returns pages of queries that found nothing, with the summaries of their explanations. Equal queries of five minutes are one element. Servers keep them for a limited time.
@@ -14970,6 +15426,45 @@ func (r ConsumerShowResponse) Status() string {
 
 // StatusCode returns HTTPResponse.StatusCode
 func (r ConsumerShowResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+type EventWatchResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *Errors
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON406 the response for an HTTP 406 `application/json` response
+	JSON406 *NotAcceptable
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Errors
+	// JSON410 the response for an HTTP 410 `application/json` response
+	JSON410 *Errors
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *ServiceUnavailable
+}
+
+// Status returns HTTPResponse.Status
+func (r EventWatchResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r EventWatchResponse) StatusCode() int {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.StatusCode
 	}
@@ -17032,6 +17527,23 @@ func (c *ClientWithResponses) ConsumerShowWithResponse(ctx context.Context, cons
 		return nil, err
 	}
 	return ParseConsumerShowResponse(rsp)
+}
+
+// EventWatchWithResponse Watch events
+//
+// Sends events as they happen, until the client disconnects: each committed write once, in the order of the indexes. A line is a JSON object with a `type`: `begin` is the first one, `event` is a write, `bookmark` says up to which index everything was sent, and `end` why the stream ends. Clients go on with `after` and the last index that they have read. An event is sent whole if one of its changes meets all filters. The tree of `in_tree` is that in which the provider is at the beginning of the stream. The policy rule has the target `project_id`.
+//
+// Policy rule: `berth:events:watch`.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /events (the `EventWatch` operationId).
+func (c *ClientWithResponses) EventWatchWithResponse(ctx context.Context, params *EventWatchParams, reqEditors ...RequestEditorFn) (*EventWatchResponse, error) {
+	rsp, err := c.EventWatch(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseEventWatchResponse(rsp)
 }
 
 // ExplanationListWithResponse List queries without a result
@@ -19136,6 +19648,88 @@ func ParseConsumerShowResponse(rsp *http.Response) (*ConsumerShowResponse, error
 			return nil, err
 		}
 		response.JSON406 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ServiceUnavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseEventWatchResponse parses an HTTP response from a EventWatchWithResponse call
+func ParseEventWatchResponse(rsp *http.Response) (*EventWatchResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &EventWatchResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 406:
+		var dest NotAcceptable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON406 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 410:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON410 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest TooManyRequests

@@ -184,14 +184,45 @@ func (q *Queries) ClaimCreateRecorded(ctx context.Context, db DBTX, arg ClaimCre
 	return result, err
 }
 
+const EventBounds = `-- name: EventBounds :one
+SELECT state.state, state.log, state.newest,
+    COALESCE((SELECT least(first_day.first, state.newest) FROM history_days AS first_day ORDER BY first_day.day LIMIT 1), 0)::bigint AS oldest,
+    COALESCE((SELECT first_day.first FROM history_days AS first_day ORDER BY first_day.day LIMIT 1), state.newest + 1)::bigint AS kept_from
+FROM history_state AS state
+`
+
+type EventBoundsRow struct {
+	State    string
+	Log      uuid.UUID
+	Newest   int64
+	Oldest   int64
+	KeptFrom int64
+}
+
+// Returns the state of the record and its bounds. kept_from is the lowest index whose event is not deleted, or the one after newest.
+// Called by Store.EventBounds: before a stream of events, and after each page of one that is behind. Locks nothing.
+// Plan: the only row; history_days for its first day.
+func (q *Queries) EventBounds(ctx context.Context, db DBTX) (EventBoundsRow, error) {
+	row := db.QueryRow(ctx, EventBounds)
+	var i EventBoundsRow
+	err := row.Scan(
+		&i.State,
+		&i.Log,
+		&i.Newest,
+		&i.Oldest,
+		&i.KeptFrom,
+	)
+	return i, err
+}
+
 const HistoryList = `-- name: HistoryList :many
 SELECT state.state, state.since, state.log, state.newest,
     COALESCE((SELECT least(first_day.first, state.newest) FROM history_days AS first_day ORDER BY first_day.day LIMIT 1), 0)::bigint AS oldest,
     COALESCE(oldest.began_at, 'epoch')::timestamptz AS oldest_at,
     COALESCE(event.is_next, false)::bool AS is_next, COALESCE(event.index, 0)::bigint AS event_index,
     COALESCE(change.at, 'epoch')::timestamptz AS at, COALESCE(change.topic, '')::text AS topic,
-    change.provider, change.consumer, change.node, change.class, change.generation, change.caller,
-    change.before, change.after
+    change.provider, change.root, change.consumer, change.node, change.class, change.generation, change.project, change.previous_project,
+    change.caller, change.before, change.after
 FROM history_state AS state
 LEFT JOIN (SELECT first_day.began_at FROM history_days AS first_day ORDER BY first_day.day LIMIT 1) AS oldest ON true
 LEFT JOIN history_find(
@@ -202,7 +233,8 @@ LEFT JOIN history_find(
     $15::text[], $16::int, $17::int, $18::int
 ) AS event (place, day, index, is_next) ON true
 LEFT JOIN LATERAL (
-    SELECT one.place, one.at, one.topic, one.provider, one.consumer, one.node, one.class, one.generation, one.caller, one.before, one.after
+    SELECT one.place, one.at, one.topic, one.provider, one.root, one.consumer, one.node, one.class, one.generation, one.project,
+        one.previous_project, one.caller, one.before, one.after
     FROM history AS one WHERE one.day = event.day AND one.index = event.index OFFSET 0
 ) AS change ON true
 ORDER BY event.place, change.place
@@ -230,30 +262,33 @@ type HistoryListParams struct {
 }
 
 type HistoryListRow struct {
-	State      string
-	Since      *time.Time
-	Log        uuid.UUID
-	Newest     int64
-	Oldest     int64
-	OldestAt   time.Time
-	IsNext     bool
-	EventIndex int64
-	At         time.Time
-	Topic      string
-	Provider   *uuid.UUID
-	Consumer   *uuid.UUID
-	Node       *uuid.UUID
-	Class      *string
-	Generation *int64
-	Caller     json.RawMessage
-	Before     json.RawMessage
-	After      json.RawMessage
+	State           string
+	Since           *time.Time
+	Log             uuid.UUID
+	Newest          int64
+	Oldest          int64
+	OldestAt        time.Time
+	IsNext          bool
+	EventIndex      int64
+	At              time.Time
+	Topic           string
+	Provider        *uuid.UUID
+	Root            *uuid.UUID
+	Consumer        *uuid.UUID
+	Node            *uuid.UUID
+	Class           *string
+	Generation      *int64
+	Project         *string
+	PreviousProject *string
+	Caller          json.RawMessage
+	Before          json.RawMessage
+	After           json.RawMessage
 }
 
 // Returns the state of the record, and a page of events with all their changes. Parameters are those of the function history_find. The row
 // with is_next has in event_index the event with which the next page begins, and no change. Without events and next page there is
 // one row without an event.
-// Called by Store.HistoryList, on the primary. Locks nothing.
+// Called by Store.HistoryList and Store.EventList, on the primary. Locks nothing.
 // Plan: the only row of history_state, history_days for its first day, the function; then history_index_idx for each event. OFFSET 0
 // forces that: the planner would read all days.
 func (q *Queries) HistoryList(ctx context.Context, db DBTX, arg HistoryListParams) ([]HistoryListRow, error) {
@@ -296,10 +331,13 @@ func (q *Queries) HistoryList(ctx context.Context, db DBTX, arg HistoryListParam
 			&i.At,
 			&i.Topic,
 			&i.Provider,
+			&i.Root,
 			&i.Consumer,
 			&i.Node,
 			&i.Class,
 			&i.Generation,
+			&i.Project,
+			&i.PreviousProject,
 			&i.Caller,
 			&i.Before,
 			&i.After,
@@ -459,15 +497,21 @@ func (q *Queries) HistoryState(ctx context.Context, db DBTX) (HistoryStateRow, e
 }
 
 const HistoryStep = `-- name: HistoryStep :one
-SELECT history_step($1::bool)::bigint AS newest
+SELECT statement_timestamp()::timestamptz AS began_at, history_step($1::bool)::bigint AS newest
 `
 
-// See the function. Called by Store.HistoryStep.
-func (q *Queries) HistoryStep(ctx context.Context, db DBTX, wait bool) (int64, error) {
+type HistoryStepRow struct {
+	BeganAt time.Time
+	Newest  int64
+}
+
+// See the function. Returns also the time before it: what was committed until then has an index up to newest, if it has waited for
+// another step. Called by Store.HistoryStep and Store.EventStep.
+func (q *Queries) HistoryStep(ctx context.Context, db DBTX, wait bool) (HistoryStepRow, error) {
 	row := db.QueryRow(ctx, HistoryStep, wait)
-	var newest int64
-	err := row.Scan(&newest)
-	return newest, err
+	var i HistoryStepRow
+	err := row.Scan(&i.BeganAt, &i.Newest)
+	return i, err
 }
 
 const HistorySwitch = `-- name: HistorySwitch :one

@@ -73,9 +73,19 @@ SELECT state.state, state.newest,
 FROM history_state AS state
 CROSS JOIN LATERAL (SELECT count(*) AS waiting, min(one.at) AS oldest_at FROM outbox AS one WHERE one.seq > state.swept) AS note;
 
--- See the function. Called by Store.HistoryStep.
+-- See the function. Returns also the time before it: what was committed until then has an index up to newest, if it has waited for
+-- another step. Called by Store.HistoryStep and Store.EventStep.
 -- name: HistoryStep :one
-SELECT history_step(@wait::bool)::bigint AS newest;
+SELECT statement_timestamp()::timestamptz AS began_at, history_step(@wait::bool)::bigint AS newest;
+
+-- Returns the state of the record and its bounds. kept_from is the lowest index whose event is not deleted, or the one after newest.
+-- Called by Store.EventBounds: before a stream of events, and after each page of one that is behind. Locks nothing.
+-- Plan: the only row; history_days for its first day.
+-- name: EventBounds :one
+SELECT state.state, state.log, state.newest,
+    COALESCE((SELECT least(first_day.first, state.newest) FROM history_days AS first_day ORDER BY first_day.day LIMIT 1), 0)::bigint AS oldest,
+    COALESCE((SELECT first_day.first FROM history_days AS first_day ORDER BY first_day.day LIMIT 1), state.newest + 1)::bigint AS kept_from
+FROM history_state AS state;
 
 -- See the function. Called by Store.HistorySwitch, until it returns false.
 -- name: HistorySwitch :one
@@ -92,7 +102,7 @@ SELECT history_prune()::bool AS more;
 -- Returns the state of the record, and a page of events with all their changes. Parameters are those of the function history_find. The row
 -- with is_next has in event_index the event with which the next page begins, and no change. Without events and next page there is
 -- one row without an event.
--- Called by Store.HistoryList, on the primary. Locks nothing.
+-- Called by Store.HistoryList and Store.EventList, on the primary. Locks nothing.
 -- Plan: the only row of history_state, history_days for its first day, the function; then history_index_idx for each event. OFFSET 0
 -- forces that: the planner would read all days.
 -- name: HistoryList :many
@@ -101,8 +111,8 @@ SELECT state.state, state.since, state.log, state.newest,
     COALESCE(oldest.began_at, 'epoch')::timestamptz AS oldest_at,
     COALESCE(event.is_next, false)::bool AS is_next, COALESCE(event.index, 0)::bigint AS event_index,
     COALESCE(change.at, 'epoch')::timestamptz AS at, COALESCE(change.topic, '')::text AS topic,
-    change.provider, change.consumer, change.node, change.class, change.generation, change.caller,
-    change.before, change.after
+    change.provider, change.root, change.consumer, change.node, change.class, change.generation, change.project, change.previous_project,
+    change.caller, change.before, change.after
 FROM history_state AS state
 LEFT JOIN (SELECT first_day.began_at FROM history_days AS first_day ORDER BY first_day.day LIMIT 1) AS oldest ON true
 LEFT JOIN history_find(
@@ -113,7 +123,8 @@ LEFT JOIN history_find(
     sqlc.narg('topics')::text[], @max_events::int, @bound::int, @max_changes::int
 ) AS event (place, day, index, is_next) ON true
 LEFT JOIN LATERAL (
-    SELECT one.place, one.at, one.topic, one.provider, one.consumer, one.node, one.class, one.generation, one.caller, one.before, one.after
+    SELECT one.place, one.at, one.topic, one.provider, one.root, one.consumer, one.node, one.class, one.generation, one.project,
+        one.previous_project, one.caller, one.before, one.after
     FROM history AS one WHERE one.day = event.day AND one.index = event.index OFFSET 0
 ) AS change ON true
 ORDER BY event.place, change.place;

@@ -19,6 +19,7 @@ import (
 	"github.com/berthd/berth/server/search/explainlog"
 	"github.com/berthd/berth/server/wire/cors"
 	"github.com/berthd/berth/server/work/conductor"
+	"github.com/berthd/berth/server/work/events"
 	"github.com/berthd/berth/server/work/idempotency"
 	"github.com/berthd/berth/server/work/leases"
 )
@@ -59,6 +60,7 @@ type Settings struct {
 	Explain              explainlog.Settings
 	Idempotency          idempotency.Settings
 	Leases               leases.Settings
+	Events               events.Settings
 	BaremetalBackend     string
 	BaremetalLockTimeout time.Duration
 	Conductor            conductor.Options
@@ -136,6 +138,7 @@ func (s *Settings) Table() []setting.Setting {
 	rows = append(rows, s.explanationTable()...)
 	rows = append(rows, s.idempotencyTable()...)
 	rows = append(rows, s.leaseTable()...)
+	rows = append(rows, s.eventTable()...)
 	rows = append(rows, s.baremetalTable()...)
 	rows = append(rows, s.databaseTable()...)
 	rows = append(rows, s.limitSettings.table()...)

@@ -150,6 +150,7 @@ func (s *service) start(ctx context.Context) (err error) {
 	if s.conductor != nil {
 		s.http.RegisterOnShutdown(sync.OnceFunc(func() { close(s.conductor.stopping) }))
 	}
+	s.http.RegisterOnShutdown(s.handled.StopStreams)
 	s.warnInsecure()
 	s.logConnections(application)
 	serving := []any{"address", s.urls(), "database", s.Settings.Database()}
@@ -186,7 +187,7 @@ func (s *service) handlers(ctx context.Context) (_ server.Handlers, err error) {
 	options := server.Options{
 		Store: s.store, Log: s.log, AccessLog: s.Settings.AccessLog, AuditLog: s.audit,
 		AllowedHosts: s.Settings.AllowedHosts, CORS: s.Settings.CORS, Prefix: s.Settings.BasePath,
-		Bodies: s.Settings.Bodies, Limits: s.Settings.Load, Spool: s.spool, RequestTimeout: s.Settings.RequestTimeout,
+		Bodies: s.Settings.Bodies, Events: s.Settings.Events, Limits: s.Settings.Load, Spool: s.spool, RequestTimeout: s.Settings.RequestTimeout,
 		Policy: s.policy, BaremetalPolicy: s.policy,
 		Placement: s.Settings.Placement, Baremetal: s.baremetal(),
 		Observability: s.observability(),

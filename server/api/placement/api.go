@@ -169,7 +169,7 @@ func nameErrorCodes(at microversion.Version, schemas map[string]*huma.Schema) {
 		)
 	}
 	if at >= berth17 {
-		codes = append(codes, fault.CodeHistoryOff)
+		codes = append(codes, fault.CodeHistoryOff, fault.CodeHistoryGone, fault.CodeEventsTooMany)
 	}
 	schemas[name] = &huma.Schema{Type: huma.TypeString, Enum: codes}
 	code := item.Properties["code"]
@@ -300,6 +300,10 @@ func Schemas() map[string]string {
 		"LeasesRenew":           "Consumers whose leases are renewed.",
 		"LeasesRenewed":         "What became of each lease.",
 		"LeaseRenewed":          "A renewed lease.",
+		"EventBegin":            "The first line of a stream of events.",
+		"EventBookmark":         "A line of a stream without an event: everything up to its index was sent, or does not match.",
+		"EventEnd":              "The last line of a stream of events.",
+		"EventWrite":            "The line of a write in a stream of events.",
 		"HistorySettings":       "The settings and the state of the record of changes.",
 		"HistorySettingsUpdate": "The new settings of the record of changes.",
 		"HistoryList":           "A page of events.",

@@ -163,28 +163,17 @@ func parseHistoryList(values querystring.Values) (asked historyQuery, err error)
 	if err = checkOnce(values, historyParams.Once()...); err != nil {
 		return asked, err
 	}
-	filter := &asked.filter
-	for _, ids := range []struct {
-		name string
-		into *[]uuid.UUID
-	}{{providerParam, &filter.Providers}, {consumerParam, &filter.Consumers}, {nodeParam, &filter.Nodes}} {
-		if *ids.into, err = uuidsOf(values, ids.name, maxValues); err != nil {
-			return asked, err
-		}
-	}
-	if filter.InTree, err = uuidOf(values, inTreeParam); err != nil {
+	if asked.filter, err = parseEventFilter(values); err != nil {
 		return asked, err
 	}
+	filter := &asked.filter
 	for _, text := range []struct {
 		name string
 		into **string
-	}{{nameParam, &filter.Name}, {requestParam, &filter.Request}, {userParam, &filter.UserID}, {projectParam, &filter.ProjectID}} {
+	}{{nameParam, &filter.Name}, {requestParam, &filter.Request}, {userParam, &filter.UserID}} {
 		if value, ok := values.First(text.name); ok {
 			*text.into = &value
 		}
-	}
-	if filter.Topics, err = topicsOf(values); err != nil {
-		return asked, err
 	}
 	if filter.Since, filter.SinceIndex, err = momentOf(values, sinceParam); err != nil {
 		return asked, err
@@ -204,6 +193,26 @@ func parseHistoryList(values querystring.Values) (asked historyQuery, err error)
 		asked.page.From, asked.boundary = &from, boundary
 	}
 	return asked, nil
+}
+
+// parseEventFilter parses the filters that lists and streams of events have.
+func parseEventFilter(values querystring.Values) (filter store.HistoryFilter, err error) {
+	for _, ids := range []struct {
+		name string
+		into *[]uuid.UUID
+	}{{providerParam, &filter.Providers}, {consumerParam, &filter.Consumers}, {nodeParam, &filter.Nodes}} {
+		if *ids.into, err = uuidsOf(values, ids.name, maxValues); err != nil {
+			return filter, err
+		}
+	}
+	if filter.InTree, err = uuidOf(values, inTreeParam); err != nil {
+		return filter, err
+	}
+	if project, ok := values.First(projectParam); ok {
+		filter.ProjectID = &project
+	}
+	filter.Topics, err = topicsOf(values)
+	return filter, err
 }
 
 // topicsOf returns the topics of the table that the parameter topic names; nil: it is missing.

@@ -41,7 +41,7 @@ var (
 // historyOperations returns the rows of the table.
 func (o *operations) historyOperations() []*route.Operation {
 	const settings = "/history/settings"
-	return []*route.Operation{o.historyListOperation(), {
+	return []*route.Operation{o.historyListOperation(), o.eventWatchOperation(), {
 		ID: "history-settings-show", Method: http.MethodGet, Path: settings, Tag: tagHistory, Rule: policy.HistoryList,
 		Summary: "Show the settings of the record of changes", Checks: reads,
 		Description: "Returns whether changes are recorded, since when the record is complete, and its size.",

@@ -24,6 +24,7 @@ import (
 	"github.com/berthd/berth/server/wire/querystring"
 	"github.com/berthd/berth/server/wire/request"
 	"github.com/berthd/berth/server/wire/uuidlike"
+	"github.com/berthd/berth/server/work/events"
 )
 
 // Options are the dependencies of the operations.
@@ -39,6 +40,8 @@ type Options struct {
 	Candidates                        CandidateOptions
 	// Explanations records queries without candidates; nil: nothing is recorded.
 	Explanations *explainlog.Log
+	// Events has the streams of events; nil: none can begin.
+	Events *events.Hub
 	// LeaseMin is the shortest lease that a request may ask for; 0: a second.
 	LeaseMin time.Duration
 }
@@ -55,6 +58,7 @@ type operations struct {
 	fits              runningFits
 	capacities        *sharedResponses
 	leaseMin          time.Duration
+	events            *events.Hub
 }
 
 // Operations returns the operations of the API, which are the rows of the route table. The order of methods on a path
@@ -63,7 +67,10 @@ func Operations(options Options) []*route.Operation {
 	o := &operations{
 		store: options.Store, search: options.Search, explainer: explain.New(options.Search), candidates: options.Candidates,
 		incompleteProject: options.IncompleteProject, incompleteUser: options.IncompleteUser, explanations: options.Explanations,
-		capacities: newSharedAnswers(), leaseMin: options.LeaseMin,
+		capacities: newSharedAnswers(), leaseMin: options.LeaseMin, events: options.Events,
+	}
+	if o.events == nil {
+		o.events = events.New(events.Options{Store: options.Store, Encode: EncodeEvent})
 	}
 	if o.claims = options.Claims; o.claims == nil {
 		o.claims = claims.New(options.Store, options.Search)

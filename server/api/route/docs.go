@@ -52,6 +52,18 @@ func Returns[T any]() Doc {
 	}
 }
 
+// ReturnsStream documents a streamed response: its lines as NDJSON, and as the data of server-sent events.
+func ReturnsStream[Line any](description string, events string) Doc {
+	return func(_ microversion.Version, api huma.API, op *huma.Operation) {
+		found := response(op, "200")
+		found.Description = description
+		found.Content = map[string]*huma.MediaType{
+			NDJSON:      {Schema: schemaOf[Line](api)},
+			EventStream: {Schema: &huma.Schema{Type: huma.TypeString, Description: events}},
+		}
+	}
+}
+
 // Example sets the body of a response. It is created in the context of a request at the microversion of the document,
 // so that the functions that convert responses can create examples.
 func Example(show func(context.Context) any) Doc {

@@ -28,6 +28,8 @@ const (
 	Version Check = iota
 	// Accept: the client accepts JSON; else 406.
 	Accept
+	// AcceptStream: the client accepts a format of streams; else 406.
+	AcceptStream
 	// JSON: the Content-Type of the body is JSON; else 415.
 	JSON
 	// LenientJSON: the body has the Content-Type that ironic's framework requires; else 400. A form is never JSON, nor

@@ -245,6 +245,10 @@ func (op *Operation) check(r *http.Request, version microversion.Version) error 
 			if request.From(r.Context()).Accept.Quality("application/json") == 0 {
 				return fault.New(fault.NotAcceptable, "Only application/json is provided")
 			}
+		case AcceptStream:
+			if err := negotiateStream(r); err != nil {
+				return err
+			}
 		case JSON:
 			if err := checkJSON(r); err != nil {
 				return err

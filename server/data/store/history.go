@@ -130,11 +130,16 @@ func (s *Store) HistoryState(ctx context.Context) (HistoryProgress, error) {
 // HistoryStep puts committed writes in order and returns the newest index. It waits for a step of another process that is under way,
 // or leaves the work to it.
 func (s *Store) HistoryStep(ctx context.Context, wait bool) (newest int64, err error) {
+	stepped, err := s.historyStep(ctx, wait)
+	return stepped.Newest, err
+}
+
+func (s *Store) historyStep(ctx context.Context, wait bool) (stepped db.HistoryStepRow, err error) {
 	err = s.background(ctx, func(to *postgres.Primary) error {
-		newest, err = s.queries.HistoryStep(ctx, to, wait)
+		stepped, err = s.queries.HistoryStep(ctx, to, wait)
 		return err
 	})
-	return newest, err
+	return stepped, err
 }
 
 // HistorySwitch enables or disables the triggers of the record, one table after the other. It ends without an error at a table whose

@@ -58,10 +58,14 @@ type HistoryChange struct {
 	// or history.
 	Topic                    string
 	Provider, Consumer, Node *uuid.UUID
+	// Root is the root of the provider's tree; nil: the provider itself, or no provider.
+	Root *uuid.UUID
 	// Class is a resource class or trait.
 	Class *string
 	// Generation is that of the provider after the event; nil: the event did not raise it.
 	Generation *int64
+	// Project is the project of the consumer, and PreviousProject the one before if it has changed; nil: none.
+	Project, PreviousProject *string
 	// Caller is who asked, as CallerOf returns it; nil: unknown.
 	Caller json.RawMessage
 	// Before and After are the object; nil: it did not or does not exist.
@@ -93,6 +97,11 @@ func (s *Store) HistoryList(ctx context.Context, filter *HistoryFilter, page His
 	if _, err := s.HistoryStep(ctx, true); err != nil {
 		return HistoryList{}, err
 	}
+	return s.historyPage(ctx, filter, page)
+}
+
+// historyPage returns a page of what is in order.
+func (s *Store) historyPage(ctx context.Context, filter *HistoryFilter, page HistoryPage) (HistoryList, error) {
 	params := db.HistoryListParams{
 		Descending: page.Descending, FromIndex: page.From, Low: filter.SinceIndex, High: filter.UntilIndex, Since: filter.Since, Until: filter.Until,
 		Consumers: filter.Consumers, Request: filter.Request, Providers: filter.Providers, Nodes: filter.Nodes, Tree: filter.InTree, Name: filter.Name,
@@ -128,8 +137,9 @@ func historyList(rows []db.HistoryListRow) HistoryList {
 		}
 		event := &list.Events[len(list.Events)-1]
 		event.Changes = append(event.Changes, HistoryChange{
-			At: row.At, Topic: row.Topic, Provider: row.Provider, Consumer: row.Consumer, Node: row.Node, Class: row.Class,
-			Generation: row.Generation, Caller: row.Caller, Before: row.Before, After: row.After,
+			At: row.At, Topic: row.Topic, Provider: row.Provider, Root: row.Root, Consumer: row.Consumer, Node: row.Node, Class: row.Class,
+			Generation: row.Generation, Project: row.Project, PreviousProject: row.PreviousProject,
+			Caller: row.Caller, Before: row.Before, After: row.After,
 		})
 	}
 	return list

@@ -96,6 +96,7 @@ var defaults = append([]registered{
 	{HistoryList, usualRule, "", projectScope},
 	// It can delete the record.
 	{HistoryUpdate, "rule:" + AdminAPI, "", projectScope},
+	{EventsWatch, usualRule, "", projectScope},
 }, baremetalDefaults...)
 
 // parsed returns the default as a tree.

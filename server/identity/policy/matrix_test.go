@@ -100,6 +100,7 @@ var matrix = []struct{ rule, enforced, legacy string }{
 	{"berth:capacity:show", "yyy --- -- ss -", "yyy --- -- ss -"},
 	{"berth:history:list", "yyy --- -- ss -", "yyy --- -- ss -"},
 	{"berth:history:update", "y-y --- -- ss -", "y-y --- -- ss -"},
+	{"berth:events:watch", "yyy --- -- ss -", "yyy --- -- ss -"},
 
 	{"placement:reshaper:reshape", "-yy --- -- ss -", "yyy --- -- ss -"},
 	{"berth:tree:update", "-yy --- -- ss -", "yyy --- -- ss -"},

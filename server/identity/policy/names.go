@@ -58,8 +58,9 @@ const (
 	ConsumersShow    = "berth:consumers:show"    // GET /consumers/{c}
 	AggregatesList   = "berth:aggregates:list"   // GET /aggregates
 	CapacityShow     = "berth:capacity:show"     // GET and POST /capacity
-	HistoryList      = "berth:history:list"      // GET /history/settings
+	HistoryList      = "berth:history:list"      // GET /history, GET /history/settings
 	HistoryUpdate    = "berth:history:update"    // PUT /history/settings
+	EventsWatch      = "berth:events:watch"      // GET /events
 
 	// ConsumersList is GET /consumers. Its target is the project of the query, as that of Usages.
 	ConsumersList = "berth:consumers:list"

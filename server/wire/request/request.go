@@ -17,7 +17,7 @@ import (
 	"github.com/berthd/berth/server/wire/forwarded"
 )
 
-// Info are the properties of a request. Only HTTP, Service, Prefix, Operation, Route and Microversion change while the
+// Info are the properties of a request. Only HTTP, Service, Prefix, Operation, Route, Format and Microversion change while the
 // request is served, on the way in and in the goroutine that serves it.
 type Info struct {
 	// ID is "req-" and a new UUID, never the ID of the client.
@@ -41,6 +41,8 @@ type Info struct {
 	OfConsole bool
 	// Accept is the Accept header; JSON if it is missing or accepts anything.
 	Accept accept.Ranges
+	// Format is the media type that the operation has chosen by that header; empty: JSON.
+	Format string
 	// RawQuery is the unparsed query.
 	RawQuery string
 	// HTTP is the request itself.
