@@ -49,7 +49,7 @@ Exit codes: 0 the schema is up to date, 1 a migration failed, 2 a setting is inv
 	}
 	config.AddFlags(command.Flags(), config.ForDatabase)
 	command.RunE = open.OnDatabase(f, false, func(ctx context.Context, d *open.Database, log *slog.Logger) error {
-		report, err := migrate.UpWithin(ctx, d.Direct, d.Waits, log)
+		report, err := migrate.Install(ctx, d.Direct, d.Waits, log)
 		if err != nil {
 			return err
 		}

@@ -165,7 +165,7 @@ func (s *service) start(ctx context.Context) (err error) {
 // older than this berth requires. A newer schema is accepted, as in a rolling upgrade.
 func (s *service) prepareSchema(ctx context.Context) error {
 	if s.Settings.Migrate {
-		_, err := migrate.UpWithin(ctx, s.Database.Direct, s.Settings.Waits(), s.log)
+		_, err := migrate.Install(ctx, s.Database.Direct, s.Settings.Waits(), s.log)
 		return err
 	}
 	status, err := migrate.GetStatus(ctx, s.Database.Direct)

@@ -3,6 +3,7 @@ package dbtest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // Record turns on the record of changes of an empty database, and checks it at the end of the test: see CheckRecord.
@@ -27,17 +29,40 @@ func Record(t testing.TB, db *DB) {
 // TurnRecordOn turns on the record of changes. Servers notice it within a second; until then their writes have no caller.
 func TurnRecordOn(t testing.TB, db *DB) {
 	t.Helper()
-	exec := func(statement string) bool {
-		var again bool
-		if err := db.Pool.QueryRow(t.Context(), statement).Scan(&again); err != nil {
+	switchRecord(t, db, "on")
+	again(t, db, "SELECT history_settle('0') <> 'on'")
+}
+
+// TurnRecordOff turns off the record of changes, and returns when nothing writes to it any more.
+func TurnRecordOff(t testing.TB, db *DB) {
+	t.Helper()
+	switchRecord(t, db, "off")
+	again(t, db, "SELECT history_step(true) < 0")
+}
+
+func switchRecord(t testing.TB, db *DB, state string) {
+	t.Helper()
+	again(t, db, "SELECT false FROM (SELECT history_update('"+state+"', 7, state.generation) FROM history_state AS state) AS done")
+	for again(t, db, "SELECT history_switch()") {
+	}
+}
+
+// lockNotAvailable is the SQLSTATE of a statement that has reached its lock_timeout.
+const lockNotAvailable = "55P03"
+
+// again returns the result of a statement. It repeats one that has waited too long for a lock that a server has.
+func again(t testing.TB, db *DB, statement string) (isTrue bool) {
+	t.Helper()
+	for {
+		err := db.Pool.QueryRow(t.Context(), statement).Scan(&isTrue)
+		if failure, ok := errors.AsType[*pgconn.PgError](err); ok && failure.Code == lockNotAvailable {
+			continue
+		}
+		if err != nil {
 			t.Fatalf("%s: %v", statement, err)
 		}
-		return again
+		return isTrue
 	}
-	exec("SELECT false FROM (SELECT history_update('on', 7, state.generation) FROM history_state AS state) AS done")
-	for exec("SELECT history_switch()") {
-	}
-	exec("SELECT history_settle('0') <> 'on'")
 }
 
 // CheckRecord fails the test for each finding of RecordFindings.

@@ -31,6 +31,8 @@ type FunctionSet struct {
 
 // Set is the content of a schema: migrations and functions.
 type Set struct {
+	// records turns on the record of changes in a new database.
+	records    bool
 	migrations fs.FS
 	names      []migration // by version
 	functions  []function  // by name

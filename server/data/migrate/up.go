@@ -49,6 +49,16 @@ func UpWithin(ctx context.Context, databaseURL string, waits Waits, log *slog.Lo
 	return set.UpWithin(ctx, databaseURL, waits, log)
 }
 
+// Install is UpWithin for a database in which a service begins: in a new one the record of changes is on.
+func Install(ctx context.Context, databaseURL string, waits Waits, log *slog.Logger) (Report, error) {
+	set, err := Embedded()
+	if err != nil {
+		return Report{}, err
+	}
+	set.records = true
+	return set.UpWithin(ctx, databaseURL, waits, log)
+}
+
 // Up is UpWithin with DefaultWaits.
 func (s Set) Up(ctx context.Context, databaseURL string, log *slog.Logger) (Report, error) {
 	return s.UpWithin(ctx, databaseURL, DefaultWaits, log)
@@ -121,11 +131,28 @@ func (s Set) apply(
 					return err
 				}
 			}
+			if isNew := before.Installed == (FunctionSet{}); isNew && s.records {
+				if err := startRecord(ctx, tx); err != nil {
+					return err
+				}
+			}
 			return s.applyComments(ctx, tx)
 		})
 	})
 	report.FunctionsApplied = err == nil && before.Installed != s.known
 	return err
+}
+
+// startRecord turns the record of changes on in a new database, for as many days as its settings have. A server ends the state starting.
+func startRecord(ctx context.Context, tx pgx.Tx) error {
+	_, err := tx.Exec(ctx, `DO $$ BEGIN
+		PERFORM history_update('on', state.keep_days, state.generation) FROM history_state AS state;
+		WHILE history_switch() LOOP END LOOP;
+	END $$`)
+	if err != nil {
+		return fmt.Errorf("turn on the record of changes: %w", err)
+	}
+	return nil
 }
 
 // Connect opens a connection for maintenance, which may be idle, wait or work without a time limit, even if the role

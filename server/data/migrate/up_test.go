@@ -101,6 +101,29 @@ func TestMigration_Up_AppliesMissingOnce(t *testing.T) {
 	wantRows(t, db, "SELECT number::text FROM berth_function_set ORDER BY number", "1", "2")
 }
 
+func TestMigration_NewDatabase_RecordsChanges(t *testing.T) {
+	t.Parallel()
+	db := dbtest.NewEmpty(t)
+	install := func() {
+		t.Helper()
+		if _, err := migrate.Install(t.Context(), db.URL, migrate.DefaultWaits, slog.New(slog.DiscardHandler)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	install()
+	const record = `SELECT format('%s for %s days, %s, %s', state.state, state.keep_days, history_is_switched(),
+		(SELECT string_agg(note.after ->> 'state', ' ') FROM outbox AS note)) FROM history_state AS state`
+	wantRows(t, db, record, "starting for 7 days, t, on")
+	// Neither a further call nor other functions turn it on again.
+	for _, statement := range []string{"SELECT history_settle('0'), history_update('off', 7, 1)", "UPDATE berth_function_set SET hash = 'another', number = number - 1"} {
+		if _, err := db.Pool.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	install()
+	wantRows(t, db, "SELECT state FROM history_state", "off")
+}
+
 func TestMigration_EmbeddedSet_UpToDateAfterUp(t *testing.T) {
 	t.Parallel()
 	db := dbtest.NewEmpty(t)
