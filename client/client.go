@@ -159,15 +159,8 @@ func (c *Client) Exchange(ctx context.Context, into any, refused func(failed *Er
 	if err != nil {
 		return notes.failure(ctx, err)
 	}
-	if response.StatusCode >= http.StatusMultipleChoices {
-		failed := notes.refusal(response, body, refused)
-		if lacksExtensions(ctx, response) && !failed.ofExtensions() {
-			return notes.withoutExtensions(ctx, response)
-		}
-		return failed
-	}
-	if lacksExtensions(ctx, response) {
-		return notes.withoutExtensions(ctx, response)
+	if err := notes.rejection(ctx, response, body, refused); err != nil {
+		return err
 	}
 	if runs != nil && !isRead(notes.method, notes.path) {
 		return runs.take(notes, response, body, into, refused)

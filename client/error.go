@@ -96,6 +96,7 @@ var codes = map[string]error{
 	"berth.claim.contended":                            ErrContended,
 	"berth.claim.undecided":                            ErrUndecided,
 	"berth.history.off":                                ErrHistoryOff,
+	"berth.history.gone":                               ErrHistoryGone,
 }
 
 // statuses maps statuses to sentinels, for responses without a known code.

@@ -33,6 +33,8 @@ var (
 	ErrUndecided = errors.New("the search for places has ended")
 	// ErrHistoryOff: there are no events, because the record of changes was never turned on. HistorySettingsUpdate does so.
 	ErrHistoryOff = errors.New("the record of changes is off")
+	// ErrHistoryGone: the events behind a position are deleted, or the record has begun a new log. Read the state again.
+	ErrHistoryGone = errors.New("the events are gone")
 	// ErrUnauthorized: status 401. ErrForbidden: status 403.
 	ErrUnauthorized = errors.New("not authenticated")
 	ErrForbidden    = errors.New("forbidden by policy")

@@ -59,3 +59,17 @@ func (n *notes) withoutExtensions(ctx context.Context, response *http.Response) 
 		unknown:   !isRead(n.method, n.path) && response.StatusCode < http.StatusMultipleChoices, unextended: true,
 	}
 }
+
+// rejection returns the error of a response with status 300 or higher, or without the selected extensions; nil: it has neither.
+func (n *notes) rejection(ctx context.Context, response *http.Response, body []byte, refused func(*Error, *http.Response, []byte)) error {
+	isLacking := lacksExtensions(ctx, response)
+	if response.StatusCode >= http.StatusMultipleChoices {
+		if failed := n.refusal(response, body, refused); !isLacking || failed.ofExtensions() {
+			return failed
+		}
+	}
+	if isLacking {
+		return n.withoutExtensions(ctx, response)
+	}
+	return nil
+}

@@ -48,16 +48,20 @@ func (c *Client) do(ctx context.Context, into any, r request) error {
 		ctx = withAtLeast(ctx, r.needs)
 	}
 	return c.Exchange(ctx, into, placementRefusal, func(ctx context.Context, address string, over *http.Client) (*http.Response, error) {
-		sent, err := http.NewRequestWithContext(ctx, r.method, address+r.path, bytes.NewReader(body))
-		if err != nil {
-			return nil, err
-		}
-		if len(r.query) > 0 {
-			sent.URL.RawQuery = encode(r.query)
-		}
-		r.addHeaders(sent.Header)
-		return over.Do(sent)
+		return r.send(ctx, address, body, over)
 	})
+}
+
+func (r *request) send(ctx context.Context, address string, body []byte, over *http.Client) (*http.Response, error) {
+	sent, err := http.NewRequestWithContext(ctx, r.method, address+r.path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	if len(r.query) > 0 {
+		sent.URL.RawQuery = encode(r.query)
+	}
+	r.addHeaders(sent.Header)
+	return over.Do(sent)
 }
 
 func (r *request) addHeaders(header http.Header) {

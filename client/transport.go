@@ -11,7 +11,7 @@ import (
 )
 
 // chain is the transport of a client. It authenticates requests, retries them, and returns completely read responses
-// only.
+// only, except of streams.
 type chain struct {
 	base   http.RoundTripper
 	client *Client
@@ -133,6 +133,10 @@ func (c *chain) attempt(request *http.Request, identity http.Header) (*http.Resp
 	if err != nil {
 		return nil, err
 	}
+	if accepted(ctx) != jsonType && response.StatusCode == http.StatusOK {
+		c.log(request, response, start)
+		return response, nil
+	}
 	body, err := io.ReadAll(response.Body)
 	if closed := response.Body.Close(); err == nil {
 		err = closed
@@ -141,10 +145,14 @@ func (c *chain) attempt(request *http.Request, identity http.Header) (*http.Resp
 		return nil, fmt.Errorf("reading the response: %w", err)
 	}
 	response.Body, response.Request = io.NopCloser(bytes.NewReader(body)), request
-	c.client.log.LogAttrs(ctx, slog.LevelDebug, "request", slog.String("method", request.Method),
+	c.log(request, response, start)
+	return response, nil
+}
+
+func (c *chain) log(request *http.Request, response *http.Response, start time.Time) {
+	c.client.log.LogAttrs(request.Context(), slog.LevelDebug, "request", slog.String("method", request.Method),
 		slog.String("url", request.URL.Redacted()), slog.Int("status", response.StatusCode),
 		slog.String("request_id", response.Header.Get(requestIDHeader)), slog.Duration("duration", time.Since(start)))
-	return response, nil
 }
 
 const requestIDHeader = "X-Openstack-Request-Id"
@@ -166,7 +174,7 @@ func (c *chain) dressed(request *http.Request, identity http.Header) (*http.Requ
 	}
 	selectExtensions(request.Context(), copied.Header)
 	keyOf(request.Context()).addTo(copied.Header)
-	copied.Header.Set("Accept", "application/json")
+	copied.Header.Set("Accept", accepted(request.Context()))
 	copied.Header.Set("User-Agent", c.agent)
 	if id, ok := request.Context().Value(globalIDKey{}).(string); ok {
 		copied.Header.Set(requestIDHeader, id)
