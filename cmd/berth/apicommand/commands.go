@@ -16,7 +16,7 @@ import (
 func Commands(f *frame.Frame) []*cobra.Command {
 	commands := []*cobra.Command{
 		providerCommand(f), inventoryCommand(f), traitCommand(f), aggregateCommand(f),
-		classCommand(f), claimCommand(f), consumerCommand(f), allocationCommand(f), candidateCommand(f), explainCommand(f), historyCommand(f),
+		classCommand(f), claimCommand(f), consumerCommand(f), allocationCommand(f), candidateCommand(f), explainCommand(f), historyCommand(f), eventsCommand(f),
 		usageCommand(f), capacityCommand(f), baremetalCommand(f), demoCommand(f),
 	}
 	for _, command := range commands {

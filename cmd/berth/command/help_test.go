@@ -79,7 +79,7 @@ func TestCLI_ServeHelp_ListsEverySettingOnceByGroup(t *testing.T) {
 		}
 	}
 	want := []string{"Usage", "Examples", "Flags", "Configuration files", "Listen", "Database", "Authentication", "Console", "Policy", "Limits",
-		"Claims, candidates and explanations", "Logs, metrics and traces", "Bare metal"}
+		"Claims, candidates and explanations", "Streams of events", "Logs, metrics and traces", "Bare metal"}
 	if !slices.Equal(titles, want) {
 		t.Errorf("--help-all has the parts %q, want %q", titles, want)
 	}

@@ -23,6 +23,7 @@ var helpGroups = []helpGroup{
 	{"Policy", []string{"policy-", "enforce-"}},
 	{"Limits", []string{"max-", "min-body-rate", "request-timeout", "queue-timeout", "write-", "spool-", "allocation-candidates-max-combinations"}},
 	{"Claims, candidates and explanations", []string{"allocation-", "randomize-", "explain-", "idempotency-", "lease-", "incomplete-"}},
+	{"Streams of events", []string{"events-"}},
 	{"Logs, metrics and traces", []string{"log-", "access-log", "audit-", "slow-query-threshold", "metrics-", "admin-", "public-metrics", "readiness-", "trace-"}},
 	{"Bare metal", []string{"baremetal-"}},
 }

@@ -1,12 +1,11 @@
 package reconcile
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/berthd/berth/cmd/berth/frame"
 )
 
 // metricsText returns the metrics of a run in the text format of Prometheus.
@@ -29,20 +28,10 @@ func metricsText(source string, findings []Finding, now time.Time) string {
 	return text.String()
 }
 
-// writeMetrics replaces the metrics file atomically, so that a collector never reads a part of it.
+// writeMetrics replaces the metrics file, which a collector reads as another user.
 func writeMetrics(path, text string) error {
-	file, err := os.CreateTemp(filepath.Dir(path), ".berth-reconcile-*")
-	if err != nil {
+	if err := frame.ReplaceFile(path, []byte(text), 0o644); err != nil {
 		return fmt.Errorf("cannot write the metrics: %w", err)
-	}
-	_, err = file.WriteString(text)
-	// The collector runs as another user.
-	err = errors.Join(err, file.Chmod(0o644), file.Close())
-	if err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("cannot write the metrics: %w", err), os.Remove(file.Name()))
 	}
 	return nil
 }
