@@ -17,7 +17,7 @@ const untyped = "unknown"
 // consumer returns the line of a consumer.
 func (t *Texts) consumer(key string, change api.ConsumerChange) string {
 	before, after := change.Before, change.After
-	head := "consumer " + t.Short(key)
+	head := "consumer " + t.mark("consumer", key, t.Short(key))
 	switch {
 	case before == nil && after == nil:
 		return head
@@ -52,7 +52,7 @@ func (t *Texts) owner(of *api.ConsumerPart) string {
 		known = append(known, *of.ConsumerType)
 	}
 	if of.ProjectID != nil {
-		known = append(known, t.Short(*of.ProjectID))
+		known = append(known, t.mark("project", *of.ProjectID, t.Short(*of.ProjectID)))
 	}
 	if known == nil {
 		return ""
@@ -75,7 +75,7 @@ func (t *Texts) amounts(before, after *api.ConsumerPart) (parts []string) {
 	}
 	maps.Copy(both, after.Allocations)
 	for _, id := range slices.SortedFunc(maps.Keys(both), func(a, b uuid.UUID) int {
-		return slices.Compare([]string{t.provider(a), a.String()}, []string{t.provider(b), b.String()})
+		return slices.Compare([]string{t.providerName(a), a.String()}, []string{t.providerName(b), b.String()})
 	}) {
 		was, is := before.Allocations[id].Resources, after.Allocations[id].Resources
 		classes := maps.Clone(was)

@@ -22,7 +22,7 @@ func (t *Texts) providers(changes map[string]api.HistoryProviderChange) (lines, 
 	var all []named
 	for key := range changes {
 		if id, err := uuid.Parse(key); err == nil {
-			all = append(all, named{t.provider(id), id})
+			all = append(all, named{t.providerName(id), id})
 		}
 	}
 	slices.SortFunc(all, func(a, b named) int {
@@ -30,32 +30,32 @@ func (t *Texts) providers(changes map[string]api.HistoryProviderChange) (lines, 
 	})
 	for _, provider := range all {
 		change := changes[provider.id.String()]
-		if text := t.providerLine(provider.name, change); text != "" {
+		if text := t.providerLine(provider.id.String(), provider.name, change); text != "" {
 			lines = append(lines, text)
 		} else if change.After != nil && change.After.Generation != nil {
-			raised = append(raised, fmt.Sprintf("%s: generation %d", provider.name, *change.After.Generation))
+			raised = append(raised, fmt.Sprintf("%s: generation %d", t.provider(provider.id), *change.After.Generation))
 		}
 	}
 	return lines, raised
 }
 
 // providerLine returns the line of a provider; empty if only the generation has changed.
-func (t *Texts) providerLine(name string, change api.HistoryProviderChange) string {
+func (t *Texts) providerLine(key, name string, change api.HistoryProviderChange) string {
 	before, after := change.Before, change.After
 	head := "provider "
 	switch {
 	case before == nil && after == nil:
 		return ""
 	case before == nil:
-		head += t.nameOr(after.Name, name) + " created"
+		head += t.mark("provider", key, t.nameOr(after.Name, name)) + " created"
 		if after.ParentProviderUUID != nil {
 			head += " below " + t.provider(*after.ParentProviderUUID)
 		}
 		return line(head, t.parts(&api.HistoryProviderPart{}, after))
 	case after == nil:
-		return head + t.nameOr(before.Name, name) + " deleted"
+		return head + t.mark("provider", key, t.nameOr(before.Name, name)) + " deleted"
 	}
-	head += t.nameOr(after.Name, name)
+	head += t.mark("provider", key, t.nameOr(after.Name, name))
 	place := t.place(before, after)
 	if before.Name != nil {
 		if place != "" {
@@ -70,7 +70,7 @@ func (t *Texts) providerLine(name string, change api.HistoryProviderChange) stri
 	if len(parts) == 0 {
 		return ""
 	}
-	return line(name, parts)
+	return line(t.mark("provider", key, name), parts)
 }
 
 func (t *Texts) nameOr(name *string, known string) string {

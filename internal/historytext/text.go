@@ -28,10 +28,25 @@ type Texts struct {
 	Names
 	// ASCII writes -> for →, - for − and ... for ….
 	ASCII bool
+	// Mark returns what stands for an object in a line, such as a link; nil: its text. The kind is provider, consumer, node, node
+	// allocation, resource class, trait or project; the key is a UUID, a name, or the identifier of a project.
+	Mark func(kind, key, text string) string
 }
 
-// provider returns the name of a provider.
-func (t *Texts) provider(id uuid.UUID) string { return t.nameIn(t.Providers, id) }
+// mark returns what stands for an object in a line.
+func (t *Texts) mark(kind, key, text string) string {
+	if t.Mark == nil {
+		return text
+	}
+	return t.Mark(kind, key, text)
+}
+
+// providerName returns the name of a provider, and provider what stands for it in a line.
+func (t *Texts) providerName(id uuid.UUID) string { return t.nameIn(t.Providers, id) }
+
+func (t *Texts) provider(id uuid.UUID) string {
+	return t.mark("provider", id.String(), t.providerName(id))
+}
 
 func (t *Texts) nameIn(names map[uuid.UUID]string, id uuid.UUID) string {
 	return cmp.Or(names[id], t.Short(id.String()))
@@ -165,11 +180,11 @@ func (t *Texts) names(kind string, changes map[string]api.HistoryObjectChange) (
 	for _, name := range sortedKeys(changes) {
 		switch change := changes[name]; {
 		case change.Before == nil:
-			lines = append(lines, kind+" "+name+" created")
+			lines = append(lines, kind+" "+t.mark(kind, name, name)+" created")
 		case change.After == nil:
 			lines = append(lines, kind+" "+name+" deleted")
 		default:
-			lines = append(lines, fmt.Sprintf("%s %v renamed to %s", kind, change.Before["name"], name))
+			lines = append(lines, fmt.Sprintf("%s %v renamed to %s", kind, change.Before["name"], t.mark(kind, name, name)))
 		}
 	}
 	return lines
@@ -188,6 +203,7 @@ func (t *Texts) objects(kind string, changes map[string]api.HistoryObjectChange,
 				name = given
 			}
 		}
+		name = t.mark(kind, key, name)
 		switch {
 		case change.Before == nil:
 			lines = append(lines, line(kind+" "+name+" created", t.members(nil, change.After)))

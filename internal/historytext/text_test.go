@@ -201,3 +201,19 @@ func FuzzLines(f *testing.F) {
 		_ = historytext.Heading(&read)
 	})
 }
+
+func TestHistory_Marks_StandForObjects(t *testing.T) {
+	t.Parallel()
+	marked := texts()
+	marked.Mark = func(kind, key, text string) string { return "[" + kind + " " + key[:3] + " " + text + "]" }
+	got := marked.Lines(event(t, `{"traits": {"CUSTOM_T": {"before": null, "after": {}}}, "nodes": {"NODE": {"before": {"fault": "x"}, "after": {"fault": "y"}}},
+		"resource_providers": {"NUMA": {"before": {"parent_provider_uuid": "HOST"}, "after": {"parent_provider_uuid": "GONE"}}, "HOST": {"before": {"traits": ["A"]}, "after": {"traits": []}}},
+		"consumers": {"VM": {"before": null, "after": {"project_id": "demo", "allocations": {"NUMA": {"resources": {"VCPU": 4}}}}}}}`))
+	want := []string{
+		"trait [trait CUS CUSTOM_T] created", "[provider c0f compute-2]: traits −A", "provider [provider c0f compute-2-numa-0] moved from [provider c0f compute-2] to [provider c0f c0ffee00…0099]",
+		"node [node 0de rack-1]: fault x → y", "consumer [consumer 1d5 1d5ecafe…00e1] ([project dem demo]): [provider c0f compute-2-numa-0] +VCPU 4",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want\n%q", got, want)
+	}
+}

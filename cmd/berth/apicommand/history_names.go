@@ -11,7 +11,6 @@ import (
 	"github.com/berthd/berth/client"
 	"github.com/berthd/berth/client/baremetal"
 	"github.com/berthd/berth/cmd/berth/frame"
-	api "github.com/berthd/berth/gen/client"
 	"github.com/berthd/berth/internal/historytext"
 	"github.com/berthd/berth/internal/terminal"
 )
@@ -22,9 +21,9 @@ const maxNamed = 500
 // historyTexts returns the texts of events, with the names that objects have now, or had last.
 func historyTexts(ctx context.Context, f *frame.Frame, service *client.Client, events []client.HistoryEvent) (*historytext.Texts, error) {
 	texts := &historytext.Texts{ASCII: !terminal.HasUnicode(frame.Environment(f.Environ))}
-	texts.Providers, texts.Nodes, texts.NodeAllocations = map[uuid.UUID]string{}, map[uuid.UUID]string{}, map[uuid.UUID]string{}
-	addRecordedNames(&texts.Names, events)
-	providers, nodes, allocations := changedIDs(events)
+	texts.Names = historytext.NewNames()
+	texts.AddRecorded(events)
+	providers, nodes, allocations := historytext.ChangedIDs(events)
 	if err := addProviderNames(ctx, service, texts.Providers, providers); err != nil {
 		return nil, err
 	}
@@ -69,8 +68,8 @@ func addProviderNames(ctx context.Context, service *client.Client, names map[uui
 	if errors.Is(err, client.ErrForbidden) {
 		return nil
 	}
-	recorded := historytext.Names{Providers: map[uuid.UUID]string{}, Nodes: map[uuid.UUID]string{}, NodeAllocations: map[uuid.UUID]string{}}
-	addRecordedNames(&recorded, page.Events)
+	recorded := historytext.NewNames()
+	recorded.AddRecorded(page.Events)
 	for _, id := range gone {
 		if name := recorded.Providers[id]; name != "" {
 			names[id] = name
@@ -113,82 +112,4 @@ func addNamesNow[T any](ctx context.Context, names map[uuid.UUID]string, ids map
 // isHidden reports whether an error is that of an object that does not exist, or that the service does not show.
 func isHidden(err error) bool {
 	return errors.Is(err, client.ErrNotFound) || errors.Is(err, client.ErrForbidden) || errors.Is(err, client.ErrMicroversion)
-}
-
-// addRecordedNames adds the names of objects in events, those of the latest event of each.
-func addRecordedNames(to *historytext.Names, events []client.HistoryEvent) {
-	latest := map[uuid.UUID]int64{}
-	add := func(names map[uuid.UUID]string, key, name string, index int64) {
-		if id, err := uuid.Parse(key); err == nil && index >= latest[id] {
-			names[id], latest[id] = name, index
-		}
-	}
-	for i := range events {
-		event := &events[i]
-		for key, change := range event.Changes.ResourceProviders {
-			for _, part := range []*api.HistoryProviderPart{change.Before, change.After} {
-				if part != nil && part.Name != nil {
-					add(to.Providers, key, *part.Name, event.Index)
-				}
-			}
-		}
-		for names, objects := range map[*map[uuid.UUID]string]map[string]api.HistoryObjectChange{
-			&to.Nodes: event.Changes.Nodes, &to.NodeAllocations: event.Changes.NodeAllocations,
-		} {
-			for key, change := range objects {
-				for _, part := range []map[string]any{change.Before, change.After} {
-					if name, ok := part["name"].(string); ok {
-						add(*names, key, name, event.Index)
-					}
-				}
-			}
-		}
-	}
-}
-
-// changedIDs returns the providers, nodes and node allocations that events name.
-func changedIDs(events []client.HistoryEvent) (providers, nodes, allocations map[uuid.UUID]bool) {
-	providers, nodes, allocations = map[uuid.UUID]bool{}, map[uuid.UUID]bool{}, map[uuid.UUID]bool{}
-	add := func(into map[uuid.UUID]bool, key string) {
-		if id, err := uuid.Parse(key); err == nil {
-			into[id] = true
-		}
-	}
-	for i := range events {
-		changes := &events[i].Changes
-		for key, change := range changes.ResourceProviders {
-			add(providers, key)
-			for _, part := range []*api.HistoryProviderPart{change.Before, change.After} {
-				if part == nil {
-					continue
-				}
-				for _, id := range []*uuid.UUID{part.ParentProviderUUID, part.RootProviderUUID} {
-					if id != nil {
-						providers[*id] = true
-					}
-				}
-			}
-		}
-		for key := range changes.Nodes {
-			add(nodes, key)
-		}
-		for key, change := range changes.NodeAllocations {
-			add(allocations, key)
-			for _, part := range []map[string]any{change.Before, change.After} {
-				if id, ok := part["node_uuid"].(string); ok {
-					add(nodes, id)
-				}
-			}
-		}
-		for _, change := range changes.Consumers {
-			for _, part := range []*api.ConsumerPart{change.Before, change.After} {
-				if part != nil {
-					for id := range part.Allocations {
-						providers[id] = true
-					}
-				}
-			}
-		}
-	}
-	return providers, nodes, allocations
 }
