@@ -99,7 +99,7 @@ var packageRules = []packageRule{
 	}},
 	{path: "server/console", purpose: "the web console: pages made of calls to the API in the same process", imports: []string{
 		"client", "client/baremetal", "gen/client", "internal/demo", "internal/draw", "internal/explaintext",
-		"internal/querytext", "server/wire/fault", "server/wire/inside", "server/wire/querystring",
+		"internal/historytext", "internal/querytext", "server/wire/fault", "server/wire/inside", "server/wire/querystring",
 		"server/wire/request", "server/work/provision",
 	}},
 	{path: "server/api/route", purpose: "the route table of an API: operations, variants, checks, documents", imports: []string{

@@ -59,6 +59,7 @@ func (v *visit) node() error {
 	page.Cards = v.cards
 	v.head(nodeName(found), "baremetal", page, Link{Text: "Bare metal", Href: v.href("/baremetal")})
 	v.frame.Facts = append(uuidFact(found.UUID), Fact{Link: Link{Text: found.ProvisionState}})
+	v.frame.Actions = v.historyLinks("provider", found.UUID.String())
 	return v.wait()
 }
 

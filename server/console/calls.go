@@ -154,7 +154,7 @@ func (v *visit) fail(err error) {
 		v.signIn("The session has ended. Sign in again.")
 		return
 	case errors.Is(err, client.ErrNotFound):
-		title, status, found.Retry = "Not found", http.StatusNotFound, ""
+		title, status, found.Retry, found.Past = "Not found", http.StatusNotFound, "", v.pastOf()
 	case errors.As(err, &wrong), status == http.StatusBadRequest:
 		title, status, found.Kind, found.Retry = "Invalid input", cmp.Or(wrong.status, http.StatusBadRequest), "invalid", v.base+v.r.URL.Path
 	case found.Kind == "refused":

@@ -25,10 +25,13 @@ import (
 	"github.com/berthd/berth/client/baremetal"
 	api "github.com/berthd/berth/gen/client"
 	"github.com/berthd/berth/internal/demo"
+	"github.com/berthd/berth/internal/test/dbtest"
 	"github.com/berthd/berth/internal/test/servertest"
 	"github.com/berthd/berth/server"
 	"github.com/berthd/berth/server/api/placement"
 	"github.com/berthd/berth/server/console"
+	"github.com/berthd/berth/server/identity/auth"
+	"github.com/berthd/berth/server/identity/policy"
 	"github.com/berthd/berth/server/search/explainlog"
 )
 
@@ -44,7 +47,7 @@ type site struct {
 
 // siteOptions describe a site.
 type siteOptions struct {
-	// hosts is the size of the sample data; 0: there is none. Its rows have the same order in all sites that are ordered.
+	// hosts is the size of the sample data, and of a site whose record of changes is on; 0: neither is there. Its rows have the same order in all sites that are ordered.
 	hosts    int
 	ordered  bool
 	settings console.Settings
@@ -74,11 +77,14 @@ func newSite(t testing.TB, o siteOptions) *site {
 		t.Cleanup(func() { explanations.Close(context.Background()) })
 		options.Explanations, options.Log, options.AccessLog = explanations, log, o.log != nil
 		options.Bodies.Max = 64 << 20
+		permits := func(who console.Identity, rule string) bool {
+			return policy.New(policy.Defaults()).Check(auth.Caller{UserID: who.User, ProjectID: who.Project, Roles: who.Roles}, rule, policy.Target{}) == nil
+		}
 		options.Console = func(service http.Handler) (func(http.ResponseWriter, *http.Request, string), func() error) {
 			if o.watch != nil {
 				service = o.watch(service)
 			}
-			return console.Mount(console.Options{Settings: o.settings, Log: log, CardWait: time.Minute})(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			return console.Mount(console.Options{Settings: o.settings, Log: log, CardWait: time.Minute, Permits: permits})(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if version, _, extended := strings.Cut(r.Header.Get("OpenStack-API-Version"), ","); extended && plain.Load() {
 					r.Header.Set("OpenStack-API-Version", version)
 				}
@@ -86,6 +92,12 @@ func newSite(t testing.TB, o siteOptions) *site {
 			}))
 		}
 	}})
+	if o.hosts > 0 {
+		dbtest.TurnRecordOn(t, made.DB)
+		if _, err := made.Store.HistoryState(t.Context()); err != nil { // so that the server knows of it
+			t.Fatal(err)
+		}
+	}
 	made.StartConductor(t)
 	unknown := uuid.Must(uuid.NewV7()).String()
 	s := &site{

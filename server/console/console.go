@@ -52,6 +52,8 @@ type Options struct {
 	Settings Settings
 	// Identify returns the caller of a token, and when the token expires (zero: unknown). Nil with noauth2.
 	Identify func(r *http.Request) (Identity, error)
+	// Permits reports whether the policy permits a rule to a caller, so that pages have no links to what it denies; nil: they have all.
+	Permits func(who Identity, rule string) bool
 	// Keystone requests tokens of users; nil with other methods.
 	Keystone Keystone
 	// Issuer is that of the tokens of OpenID Connect; empty with other methods.
@@ -136,6 +138,7 @@ func (c *Console) routes() {
 	c.page("POST /candidates/claim", "claim", (*visit).claim).maxForm = maxLargeForm
 	c.page("GET /explanations", "list", (*visit).explanations, "kind", "reason", "since", "sort", "marker")
 	c.page("GET /explanations/{request}", "explanation", (*visit).explanation)
+	c.page("GET /history", "list", (*visit).history, "provider", "tree", "consumer", "project", "user", "request", "topic", "since", "until", "marker")
 	c.page("GET /capacity/what-if", "what-if", (*visit).whatIf, "shape", "like", "count", "class", "allocation_ratio", "reserved")
 	c.page("GET /baremetal", "list", (*visit).nodes, "state", "class", "conductor", "maintenance", "allocated", "retired")
 	c.page("GET /baremetal/allocations", "list", (*visit).nodeAllocations, "state", "class")

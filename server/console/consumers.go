@@ -215,6 +215,7 @@ func (v *visit) consumer() error {
 	page.Trees.Kind = "w9"
 	v.head("Consumer "+short(id.String()), "consumers", page, Link{Text: "Consumers", Href: v.base + "/consumers"}, Link{Text: short(id.String())})
 	v.frame.Facts = uuidFact(id)
+	v.frame.Actions = v.historyLinks("consumer", id.String())
 	return v.wait()
 }
 

@@ -125,7 +125,7 @@ func TestLimits_ConsoleLongAddress_IsNotInForms(t *testing.T) {
 }
 
 // reading are the functions that read the parameter of the address that their first argument names.
-var reading = []string{"query", "figure", "providerNamed", "choices", "entry"}
+var reading = []string{"query", "figure", "providerNamed", "historyBound", "choices", "entry"}
 
 // TestConsole_Parameters_AreThoseThatThePageReads follows the calls of each page in the source, and finds the parameters
 // that it reads.

@@ -153,6 +153,7 @@ func (v *visit) treeFrame(shown *client.ShownTree, current string) []Link {
 	v.head(root.Name, "providers", nil, Link{Text: "Providers", Href: v.base + "/providers"}, Link{Text: root.Name})
 	v.frame.Facts = append(uuidFact(root.UUID), Fact{Link: Link{Text: counted(int64(len(shown.Providers)), "provider")}}, Fact{Link: Link{Text: "generation " + number(*root.Generation)}})
 	v.frame.Actions = []Link{{Text: "Find candidates here", Href: v.href("/candidates", "in_tree", root.UUID.String())}, {Text: "Compare…", Href: here + "/compare"}}
+	v.frame.Actions = append(v.frame.Actions, v.historyLinks("tree", root.UUID.String())...)
 	tabs := []Link{
 		{Text: "Tree", Href: here}, {Text: "Consumers", Href: here + "/consumers"},
 		{Text: "Traits", Href: here + "/traits", Count: number(int64(len(traits)))}, {Text: "API", Href: here + "/api"},

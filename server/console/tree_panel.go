@@ -36,6 +36,7 @@ func field(name, text string) Field { return Field{Name: name, Values: []Link{{T
 // treePanel returns the panel of a provider.
 func (v *visit) treePanel(t *draw.UsageTree, p *client.ShownProvider, chosen uuid.UUID, knowsHolders bool) treePanel {
 	panel := treePanel{Name: p.Name, UUID: p.UUID.String(), Traits: v.traitLinks(p.Traits), Foot: []Link{{Text: "All its consumers", Href: v.href("/consumers", "provider", p.UUID.String())}}}
+	panel.Foot = append(panel.Foot, v.historyLinks("provider", p.UUID.String())...)
 	classes := draw.Classes(p.Inventories)
 	for _, class := range classes {
 		panel.Inventories = append(panel.Inventories, panelInventory{Link{Text: class, Href: v.base + "/classes/" + class}, inventoryFields(class, p)})

@@ -30,6 +30,7 @@ type Frame struct {
 	Assets, Path, Back string
 	Theme              string // "light", "dark", or empty for the reader's setting
 	Who                Who
+	NoHistory          bool   // the caller may not read the history
 	Find               string // the text in the find field
 	Crumbs             []Link
 	Facts              []Fact
@@ -66,14 +67,16 @@ type Fact struct {
 // navigation has the entries of the top bar: the path of a page and its name.
 var navigation = [][2]string{
 	{"", "Overview"}, {"providers", "Providers"}, {"candidates", "Candidates"}, {"capacity", "Capacity"},
-	{"consumers", "Consumers"}, {"baremetal", "Bare metal"}, {"explanations", "Explanations"}, {"consistency", "Consistency"},
+	{"consumers", "Consumers"}, {"baremetal", "Bare metal"}, {"explanations", "Explanations"}, {"history", "History"}, {"consistency", "Consistency"},
 }
 
 // Navigation returns the entries of the top bar.
 func (f Frame) Navigation() []Link {
-	links := make([]Link, len(navigation))
-	for i, entry := range navigation {
-		links[i] = Link{Text: entry[1], Href: strings.TrimSuffix(f.Base+"/"+entry[0], "/"), Current: f.Nav == entry[0]}
+	var links []Link
+	for _, entry := range navigation {
+		if entry[0] != "history" || !f.NoHistory {
+			links = append(links, Link{Text: entry[1], Href: strings.TrimSuffix(f.Base+"/"+entry[0], "/"), Current: f.Nav == entry[0]})
+		}
 	}
 	return links
 }

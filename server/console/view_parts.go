@@ -12,6 +12,7 @@ type Cell struct {
 	Sub            *Link
 	Bar            template.HTML
 	Lines          []string // a line each
+	Sentences      [][]Link // a line each, of texts and links
 }
 
 // Table is a list: a row for each object, which its first cell names. The Kind of that cell is the class of the row.

@@ -187,7 +187,7 @@ func (v *visit) onlyCard() *Card {
 // complete fills the parts of the frame that are the same on all pages.
 func (v *visit) complete() {
 	v.frame.Base, v.frame.Assets, v.frame.Theme = v.base, v.base+"/assets/"+assetHash(), v.theme()
-	v.frame.Who, v.frame.Path = v.who(), v.with()
+	v.frame.Who, v.frame.NoHistory, v.frame.Path = v.who(), !v.mayReadHistory(), v.with()
 	v.frame.Back = v.localAddress(v.frame.Path)
 	if v.c.options.Settings.Unprotected {
 		v.frame.Warning = "This service does not authenticate its callers, and other hosts can reach it: each caller has the roles that it names."
@@ -207,8 +207,9 @@ type Card struct {
 	Every int
 }
 
-// content is what a card shows: the first of these that has something, or else the sentence Empty.
+// content is what a card shows: the first of these that has something, or else the message or the sentence Empty. A notice is above it.
 type content struct {
+	Notice      *Notice
 	Sums, Table Table
 	Hist        Hist // with a text before and a note after it
 	Text, Note  string
@@ -219,6 +220,7 @@ type content struct {
 	Fit         *fitView
 	Explained   *explained
 	Trees       []consumerTree
+	Message     Message
 	Empty       string
 	Foot        []Link
 	Pager       Pager
@@ -246,5 +248,7 @@ type Problem struct {
 	Request, RequestID, Retry string
 	// Rule is the rule that refused, and Command explains why.
 	Rule, Command string
-	Err           error `json:"-"`
+	// Past leads to the history of an object that does not exist.
+	Past []Link
+	Err  error `json:"-"`
 }

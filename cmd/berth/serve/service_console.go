@@ -18,6 +18,7 @@ import (
 	"github.com/berthd/berth/server"
 	"github.com/berthd/berth/server/console"
 	"github.com/berthd/berth/server/identity/auth"
+	"github.com/berthd/berth/server/identity/policy"
 	"github.com/berthd/berth/server/identity/tokens"
 )
 
@@ -77,7 +78,7 @@ func (s *service) mountConsole(options *server.Options) (err error) {
 	case s.Settings.Auth != config.AuthNoauth2:
 		s.log.Warn("the sessions of the console end with this process, and no other server knows them: set --console-key-file on all servers")
 	}
-	result := console.Options{Prefix: options.Prefix, Log: s.log, Settings: settings}
+	result := console.Options{Prefix: options.Prefix, Log: s.log, Settings: settings, Permits: s.permits}
 	if authenticate := options.Authenticate; authenticate != nil {
 		result.Identify = func(r *http.Request) (console.Identity, error) { return identify(authenticate, r) }
 	}
@@ -102,6 +103,15 @@ func (s *service) mountConsole(options *server.Options) (err error) {
 		return pages.Serve, pages.Close
 	}
 	return nil
+}
+
+// permits reports whether the policy permits a rule to a caller of the console, for all objects or for those of its project.
+func (s *service) permits(who console.Identity, rule string) bool {
+	caller := auth.Caller{UserID: who.User, ProjectID: who.Project, Roles: who.Roles}
+	if who.System {
+		caller.SystemScope = "all"
+	}
+	return s.policy.Check(caller, rule, policy.Target{}) == nil || s.policy.Check(caller, rule, policy.TargetOf(caller)) == nil
 }
 
 // consoleNames reads the files with names of aggregates and shapes.

@@ -17,6 +17,7 @@ import (
 	"github.com/berthd/berth/cmd/berth/config"
 	"github.com/berthd/berth/server/console"
 	"github.com/berthd/berth/server/identity/auth"
+	"github.com/berthd/berth/server/identity/policy"
 )
 
 func TestSettings_ConsoleKeyFile_ReadInThreeForms(t *testing.T) {
@@ -148,5 +149,17 @@ func TestAuth_ConsoleIdentity_OfEachError(t *testing.T) {
 	}, nil)
 	if err != nil || got.User != "u" || got.Project != "p" || !got.System || !got.Expires.Equal(until) {
 		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestPolicy_LinksOfConsole_FollowRules(t *testing.T) {
+	t.Parallel()
+	s := &service{policy: policy.New(policy.Defaults())}
+	for rule, want := range map[string][3]bool{"berth:history:list": {true, false, false}, "placement:usages": {true, true, false}} {
+		for i, who := range []console.Identity{{User: "a", Roles: []string{"admin"}}, {User: "b", Project: "p", Roles: []string{"reader"}}, {User: "c", Project: "p", Roles: []string{"admin"}, System: true}} {
+			if got := s.permits(who, rule); got != want[i] {
+				t.Errorf("%s of %+v: %t, want %t", rule, who, got, want[i])
+			}
+		}
 	}
 }

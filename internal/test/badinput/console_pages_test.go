@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berthd/berth/internal/test/dbtest"
 	"github.com/berthd/berth/server"
 	"github.com/berthd/berth/server/console"
 	"github.com/berthd/berth/server/data/postgres"
@@ -83,6 +84,7 @@ func (s *tested) visitAll(method string, targets [][2]string) {
 func TestErrors_ConsoleWithHostileAddresses_AreSafe(t *testing.T) {
 	t.Parallel()
 	s := newConsole(t, console.Options{})
+	dbtest.TurnRecordOn(t, s.db) // so that the history has events
 	if failure := s.furnish(); failure != "" {
 		t.Fatal(failure)
 	}

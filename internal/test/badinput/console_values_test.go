@@ -39,6 +39,8 @@ var consoleAddresses = []consoleAddress{
 	{"/console/candidates/funnel", queryFields},
 	{"/console/explanations", "kind reason since sort marker"},
 	{"/console/explanations/{request_id}", "card"},
+	{"/console/history", "provider tree consumer project user request topic since until marker card"},
+	{"/console/history?card=events", "provider tree since until marker"},
 	{"/console/capacity", "class group_by shape card marker from"},
 	{"/console/capacity?card=fits&shape=VCPU:1", "class group_by"},
 	{"/console/capacity?card=groups", "class group_by shape marker"},
