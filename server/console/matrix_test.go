@@ -197,7 +197,7 @@ func look(t *testing.T, page *browser.Page, file string) {
 }
 
 // documented are the pages whose pictures docs/console.md has.
-var documented = []string{"overview", "tree-consumer", "providers-map", "candidates-found", "explanation", "capacity", "compare", "baremetal", "node"}
+var documented = []string{"overview", "tree-consumer", "providers-map", "candidates-found", "explanation", "capacity", "compare", "history-node", "baremetal", "node"}
 
 // TestConsole_Documentation_HasPicturesOfItsPages draws the pictures of the documentation with -pictures, and else checks
 // that each of them exists and that the documentation shows it.
