@@ -31,10 +31,12 @@ var (
 	// ErrUndecided: the search of ClaimCreate for places of several consumers ended before it had tried every choice. Nothing
 	// was changed.
 	ErrUndecided = errors.New("the search for places has ended")
-	// ErrHistoryOff: there are no events, because the record of changes was never turned on. HistorySettingsUpdate does so.
+	// ErrHistoryOff: there are no events, because the record of changes was never turned on; for TreeShowAt and ConsumerShowAt also: it
+	// is off, or not complete yet. HistorySettingsUpdate turns it on.
 	ErrHistoryOff = errors.New("the record of changes is off")
-	// ErrHistoryGone: the events behind a position are deleted, or the record has begun a new log. Read the state again.
-	ErrHistoryGone = errors.New("the events are gone")
+	// ErrHistoryGone: the events behind a position are deleted, or the record has begun a new log, so that the state must be read again; for
+	// TreeShowAt and ConsumerShowAt: the moment is before the beginning of the record.
+	ErrHistoryGone = errors.New("the record of changes does not have that any more")
 	// ErrUnauthorized: status 401. ErrForbidden: status 403.
 	ErrUnauthorized = errors.New("not authenticated")
 	ErrForbidden    = errors.New("forbidden by policy")

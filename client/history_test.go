@@ -161,3 +161,36 @@ func TestClient_HistoryOfOlderService_ReturnsErrExtensions(t *testing.T) {
 		}
 	}
 }
+
+func TestClient_ShowAt_ReturnsHowItWas(t *testing.T) {
+	t.Parallel()
+	client := newRecording(t)
+	must(client.ProviderCreate(t.Context(), "host", id(1), uuid.Nil))(t)
+	must(client.ProviderUpdate(t.Context(), id(1), "renamed", uuid.Nil))(t)
+	tree := must(client.TreeShowAt(t.Context(), id(1), HistoryTime{Index: 2}, TreeUsages))(t)
+	if len(tree.Providers) != 1 || tree.Providers[0].Name != "host" || tree.Providers[0].Generation == nil || tree.At == nil || tree.At.Index != 2 {
+		t.Errorf("tree = %+v", tree)
+	}
+	if now := must(client.TreeShow(t.Context(), id(1)))(t); now.Providers[0].Name != "renamed" || now.At != nil {
+		t.Errorf("tree of now = %+v", now)
+	}
+	_, err := client.TreeShowAt(t.Context(), id(2), HistoryTime{Index: 2})
+	wantErrors(t, err, ErrNotFound)
+	_, err = client.ConsumerShowAt(t.Context(), id(11), HistoryTime{Index: 2})
+	wantErrors(t, err, ErrNotFound)
+	for _, gone := range []HistoryTime{{}, {Time: time.Now().Add(-24 * time.Hour)}} {
+		_, err = client.TreeShowAt(t.Context(), id(1), gone)
+		wantErrors(t, err, ErrHistoryGone)
+		_, err = client.ConsumerShowAt(t.Context(), id(11), gone)
+		wantErrors(t, err, ErrHistoryGone)
+	}
+	_, err = newClient(t).ConsumerShowAt(t.Context(), id(11), HistoryTime{Index: 1})
+	wantErrors(t, err, ErrHistoryOff)
+	then := ConsumerThen{Response: []byte(`{"created_at":null}`)}
+	if written := must(json.Marshal(then))(t); string(written) != `{"created_at":null}` {
+		t.Errorf("JSON = %s, want it as the service sent it", written)
+	}
+	older := newClient(t, WithTransport(&faultyTransport{Extended: true, Newest: "1.6"}))
+	_, err = older.TreeShowAt(t.Context(), id(1), HistoryTime{Index: 1})
+	wantErrors(t, err, ErrExtensions)
+}

@@ -3,8 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 
 	"github.com/google/uuid"
 
@@ -38,6 +36,8 @@ type ShownTree struct {
 	// Providers are those of the tree, and Sharing those of other trees. Parents precede children.
 	Providers, Sharing []ShownProvider
 	Consumers          map[uuid.UUID]*ShownConsumer
+	// At is the moment of TreeShowAt; nil for a tree of now.
+	At *api.HistoryMoment
 }
 
 // ShownProvider is a provider of a shown tree.
@@ -68,25 +68,12 @@ func (c *Client) TreeShow(ctx context.Context, provider uuid.UUID, parts ...Tree
 	if err := c.require(ctx, berth14); err != nil {
 		return nil, err
 	}
-	names := make([]string, len(parts))
-	for i, part := range parts {
-		names[i] = string(part)
-	}
-	var answer api.TreeShown
-	err := c.read(ctx, &answer, "resource_providers/"+provider.String()+"/tree", []param{{"include", strings.Join(names, ",")}})
-	var failed *Error
-	if errors.As(err, &failed) && failed.Code == codeTooManyConsumers {
-		return nil, fmt.Errorf("%w: %w", ErrTooManyConsumers, err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return shownTree(&answer), nil
+	return c.treeShow(ctx, provider, nil, berth14, parts)
 }
 
 // shownTree returns the tree of a response.
 func shownTree(t *api.TreeShown) *ShownTree {
-	tree := &ShownTree{Root: t.RootProviderUUID, Consumers: map[uuid.UUID]*ShownConsumer{}}
+	tree := &ShownTree{Root: t.RootProviderUUID, Consumers: map[uuid.UUID]*ShownConsumer{}, At: t.At}
 	for i := range t.ResourceProviders {
 		tree.Providers = append(tree.Providers, shownProvider(&t.ResourceProviders[i]))
 	}
@@ -112,7 +99,7 @@ func shownTree(t *api.TreeShown) *ShownTree {
 func shownProvider(p *api.TreeShownProvider) ShownProvider {
 	provider := ShownProvider{
 		Node: Node{
-			UUID: p.UUID, Name: p.Name, Generation: new(p.Generation), Inventories: Inventories{}, Traits: p.Traits, Aggregates: p.Aggregates,
+			UUID: p.UUID, Name: p.Name, Generation: p.Generation, Inventories: Inventories{}, Traits: p.Traits, Aggregates: p.Aggregates,
 		},
 		Root: p.RootProviderUUID, Usages: p.Usages,
 	}

@@ -2308,6 +2308,68 @@ $$;
 COMMENT ON FUNCTION public.history_aggregate_uuids(p_ids integer[]) IS 'The UUIDs of aggregates as notes have them: a sorted array, empty without aggregates; null for null.';
 
 --
+-- Name: history_allocations_at(bigint, uuid[], uuid[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.history_allocations_at(p_index bigint, p_providers uuid[], p_consumers uuid[]) RETURNS TABLE(consumer uuid, provider uuid, class text, class_order bigint, used bigint, id bigint, created_at timestamp with time zone)
+    LANGUAGE plpgsql STABLE
+    SET plan_cache_mode TO 'force_custom_plan'
+    AS $$
+DECLARE
+    v_renames jsonb := history_renames(p_index);
+BEGIN
+    -- A change has only the classes that it has changed: each of them, before or after.
+    RETURN QUERY
+    WITH /* history_allocations_at 1/1 */ later AS MATERIALIZED (
+        SELECT DISTINCT ON (change.consumer, change.provider, named.class) change.consumer, change.provider, named.class,
+            (change.before -> 'resources' ->> touched.class)::bigint AS used
+        FROM history_later(p_index, '{allocation}', p_providers, p_consumers) AS change
+        CROSS JOIN LATERAL jsonb_object_keys(coalesce(change.before -> 'resources', '{}') || coalesce(change.after -> 'resources', '{}')) AS touched (class)
+        CROSS JOIN LATERAL (SELECT history_class_then(v_renames, touched.class, change.index) AS class OFFSET 0) AS named
+        ORDER BY change.consumer, change.provider, named.class, change.index
+    ), held AS (
+        SELECT one.id, one.consumer_id, one.provider_id, one.class_id, one.used, one.created_at
+        FROM unnest(p_providers) AS key (uuid)
+        CROSS JOIN LATERAL (SELECT provider.id FROM resource_providers AS provider WHERE provider.uuid = key.uuid OFFSET 0) AS existing
+        CROSS JOIN LATERAL (SELECT allocation.* FROM allocations AS allocation WHERE allocation.provider_id = existing.id OFFSET 0) AS one
+        UNION ALL
+        SELECT one.id, one.consumer_id, one.provider_id, one.class_id, one.used, one.created_at
+        FROM unnest(p_consumers) AS key (uuid)
+        CROSS JOIN LATERAL (SELECT consumer.id FROM consumers AS consumer WHERE consumer.uuid = key.uuid OFFSET 0) AS existing
+        CROSS JOIN LATERAL (SELECT allocation.* FROM allocations AS allocation WHERE allocation.consumer_id = existing.id OFFSET 0) AS one
+    ), present AS (
+        SELECT (SELECT one.uuid FROM consumers AS one WHERE one.id = held.consumer_id) AS consumer,
+            (SELECT one.uuid FROM resource_providers AS one WHERE one.id = held.provider_id) AS provider,
+            history_class_then(v_renames, (SELECT one.name FROM resource_classes AS one WHERE one.id = held.class_id), NULL) AS class,
+            held.used, held.id, held.created_at
+        FROM held
+    )
+    SELECT listed.consumer, listed.provider, listed.class,
+        coalesce((SELECT known.id FROM resource_classes AS known WHERE known.name = listed.class), 2147483647)::bigint,
+        listed.used, listed.id, listed.created_at
+    FROM (
+        SELECT later.consumer, later.provider, later.class, later.used, NULL::bigint AS id, NULL::timestamptz AS created_at
+        FROM later WHERE later.used IS NOT NULL
+        UNION ALL
+        SELECT present.* FROM present
+        WHERE NOT EXISTS (
+            SELECT FROM later WHERE later.consumer = present.consumer AND later.provider = present.provider AND later.class = present.class)
+    ) AS listed;
+END
+$$;
+
+--
+-- Name: FUNCTION history_allocations_at(p_index bigint, p_providers uuid[], p_consumers uuid[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.history_allocations_at(p_index bigint, p_providers uuid[], p_consumers uuid[]) IS 'Returns the allocations that there were at an event, on providers or of consumers.
+
+p_providers or p_consumers is null; each UUID once. class is the name that the class had then; class_order sorts as class ids do. id and
+created_at are null for an allocation that has changed since.
+Called by tree_show_at, history_consumers_at and the query TreeUsersAt. Locks: none.
+Plan: history_later; resource_providers_uuid_key and allocations_provider_id_idx, or consumers_uuid_key and allocations_pkey; keys of the names.';
+
+--
 -- Name: history_bytes(); Type: FUNCTION; Schema: public; Owner: -
 --
 
@@ -2323,6 +2385,157 @@ $$;
 --
 
 COMMENT ON FUNCTION public.history_bytes() IS 'Returns the size of the record on disk, with its indexes and the notes that are not in order yet. Called by HistorySettingsShow.';
+
+--
+-- Name: history_changes(bigint); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.history_changes(p_swept bigint) RETURNS TABLE(xid xid8, last bigint, seq bigint, topic text, provider uuid, consumer uuid, node uuid, class text, before jsonb, after jsonb, generation bigint)
+    LANGUAGE sql STABLE
+    AS $$
+    WITH /* history_changes 1/1 */ taken AS MATERIALIZED (
+        SELECT note.* FROM outbox AS note WHERE note.seq > p_swept
+    ),
+    writes AS MATERIALIZED (
+        SELECT taken.xid, max(taken.seq) AS last FROM taken GROUP BY taken.xid
+    ),
+    -- The UUIDs of rows that were gone at the commit are in other notes of the same write.
+    gone AS MATERIALIZED (
+        SELECT DISTINCT taken.xid, taken.topic, coalesce(taken.provider_id, taken.consumer_id, taken.node_id) AS id,
+            coalesce(taken.provider, taken.consumer, taken.node) AS uuid
+        FROM taken WHERE taken.topic IN ('provider', 'consumer', 'node') AND (taken.before IS NOT NULL AND taken.after IS NULL)
+    ),
+    notes AS MATERIALIZED (
+        SELECT taken.xid, taken.seq, taken.topic,
+            CASE WHEN taken.provider IS NULL AND taken.provider_id IS NOT NULL THEN (
+                SELECT gone.uuid FROM gone WHERE gone.xid = taken.xid AND gone.topic = 'provider' AND gone.id = taken.provider_id
+            ) ELSE taken.provider END AS provider,
+            CASE WHEN taken.consumer IS NULL AND taken.consumer_id IS NOT NULL THEN (
+                SELECT gone.uuid FROM gone WHERE gone.xid = taken.xid AND gone.topic = 'consumer' AND gone.id = taken.consumer_id
+            ) ELSE taken.consumer END AS consumer,
+            CASE WHEN taken.node IS NULL AND taken.node_id IS NOT NULL THEN (
+                SELECT gone.uuid FROM gone WHERE gone.xid = taken.xid AND gone.topic = 'node' AND gone.id = taken.node_id
+            ) ELSE taken.node END AS node,
+            taken.class, taken.generation, taken.before, taken.after
+        FROM taken WHERE taken.topic <> 'claim'
+    ),
+    -- Several notes of one object.
+    merged AS MATERIALIZED (
+        SELECT note.xid, note.topic, note.provider, note.consumer, note.node, note.class, min(note.seq) AS seq,
+            (array_agg(note.before ORDER BY note.seq))[1] AS before, (array_agg(note.after ORDER BY note.seq DESC))[1] AS after
+        FROM notes AS note WHERE note.topic <> 'generation'
+        GROUP BY note.xid, note.topic, note.provider, note.consumer, note.node, note.class
+        HAVING (array_agg(note.before ORDER BY note.seq))[1] IS DISTINCT FROM (array_agg(note.after ORDER BY note.seq DESC))[1]
+    ),
+    generations AS MATERIALIZED (
+        SELECT note.xid, note.provider, max(note.generation) AS generation
+        FROM notes AS note WHERE note.topic = 'generation' GROUP BY note.xid, note.provider
+    ),
+    -- What has changed of a consumer: of its allocations a row for each provider.
+    held AS (
+        SELECT merged.xid, merged.consumer, merged.provider, min(merged.seq) AS seq,
+            coalesce(jsonb_object_agg(merged.class, merged.before) FILTER (WHERE merged.before IS NOT NULL), '{}') AS before,
+            coalesce(jsonb_object_agg(merged.class, merged.after) FILTER (WHERE merged.after IS NOT NULL), '{}') AS after
+        FROM merged WHERE merged.topic = 'allocation' GROUP BY merged.xid, merged.consumer, merged.provider
+    ),
+    consumers_of AS (
+        SELECT coalesce(attributes.xid, lease.xid) AS xid, coalesce(attributes.consumer, lease.consumer) AS consumer,
+            coalesce(attributes.seq, lease.seq) AS seq,
+            attributes.before IS NULL AND attributes.after IS NOT NULL AS is_new,
+            attributes.after IS NULL AND attributes.before IS NOT NULL AS is_gone,
+            coalesce(attributes.before, '{}') || CASE WHEN lease.consumer IS NOT NULL
+                THEN jsonb_build_object('lease', lease.before) ELSE '{}' END AS before,
+            coalesce(attributes.after, '{}') || CASE WHEN lease.consumer IS NOT NULL
+                THEN jsonb_build_object('lease', lease.after) ELSE '{}' END AS after
+        FROM (SELECT * FROM merged WHERE merged.topic = 'consumer') AS attributes
+        FULL JOIN (SELECT * FROM merged WHERE merged.topic = 'lease') AS lease
+            ON lease.xid = attributes.xid AND lease.consumer = attributes.consumer
+    ),
+    changes AS (
+        SELECT merged.xid, merged.seq, merged.topic, merged.provider, merged.consumer, merged.node, merged.class,
+            CASE WHEN merged.topic IN ('provider', 'node_allocation') THEN (
+                SELECT jsonb_object_agg(member.key, CASE WHEN jsonb_typeof(member.value) = 'number' THEN (
+                    SELECT to_jsonb(gone.uuid) FROM gone
+                    WHERE gone.xid = merged.xid AND gone.topic = CASE member.key WHEN 'node_uuid' THEN 'node' ELSE 'provider' END
+                      AND gone.id = member.value::bigint
+                ) ELSE member.value END)
+                FROM jsonb_each(merged.before) AS member
+            ) ELSE merged.before END AS before,
+            merged.after, NULL::bigint AS generation
+        FROM merged WHERE merged.topic NOT IN ('allocation', 'consumer', 'lease')
+        UNION ALL
+        SELECT coalesce(held.xid, consumer.xid), coalesce(held.seq, consumer.seq), 'allocation', held.provider,
+            coalesce(held.consumer, consumer.consumer), NULL, NULL,
+            CASE WHEN NOT coalesce(consumer.is_new, false) THEN coalesce(consumer.before, '{}') || CASE WHEN held.provider IS NOT NULL
+                THEN jsonb_build_object('resources', held.before) ELSE '{}' END END,
+            CASE WHEN NOT coalesce(consumer.is_gone, false) THEN coalesce(consumer.after, '{}') || CASE WHEN held.provider IS NOT NULL
+                THEN jsonb_build_object('resources', held.after) ELSE '{}' END END,
+            NULL
+        FROM held FULL JOIN consumers_of AS consumer ON consumer.xid = held.xid AND consumer.consumer = held.consumer
+        WHERE held.provider IS NOT NULL
+           OR consumer.before - 'consumer_generation' IS DISTINCT FROM consumer.after - 'consumer_generation'
+        UNION ALL
+        SELECT claim.xid, claim.seq, 'allocation', held.provider, claim.consumer, NULL, NULL, NULL,
+            claim.after || jsonb_build_object('resources', held.resources), held.generation
+        FROM taken AS claim
+        CROSS JOIN LATERAL (
+            SELECT item.provider, jsonb_object_agg(item.class, item.amount) AS resources, max(item.generation) AS generation
+            FROM (
+                SELECT CASE WHEN cardinality(claim.providers) = 1 THEN claim.providers[1] ELSE claim.providers[item.position] END AS provider,
+                    CASE WHEN cardinality(claim.providers) = 1 THEN claim.generations[1] ELSE claim.generations[item.position] END AS generation,
+                    claim.classes[item.position] AS class, claim.amounts[item.position] AS amount
+                FROM generate_subscripts(claim.classes, 1) AS item (position)
+            ) AS item
+            GROUP BY item.provider
+        ) AS held
+        WHERE claim.topic = 'claim'
+    )
+    SELECT change.xid, written.last, change.seq, change.topic,
+        change.provider, change.consumer, change.node, change.class, change.before, change.after,
+        coalesce(change.generation, (SELECT raised.generation FROM generations AS raised
+            WHERE raised.xid = change.xid AND raised.provider = change.provider))
+    FROM changes AS change JOIN writes AS written USING (xid)
+$$;
+
+--
+-- Name: FUNCTION history_changes(p_swept bigint); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.history_changes(p_swept bigint) IS 'Returns what the notes of committed writes say that is not in history yet: a row for each changed object of each write.
+
+p_swept: history_state.swept. last is the last number of the write: history has writes in this order.
+Several notes of one object in one write become one change: what was before the first, what is after the last. An object that is
+then the same is no change.
+Called by history_step and history_pending. Locks: none. Plan: outbox_pkey from p_swept on.';
+
+--
+-- Name: history_class_then(jsonb, text, bigint); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.history_class_then(p_renames jsonb, p_class text, p_index bigint) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+DECLARE
+    v_name text := p_class;
+    v_rename jsonb;
+BEGIN
+    FOR v_rename IN SELECT /* history_class_then 1/1 */ item.value FROM jsonb_array_elements(coalesce(p_renames, '[]')) WITH ORDINALITY AS item (value, position)
+        ORDER BY item.position
+    LOOP
+        IF v_rename ->> 'name' = v_name AND (p_index IS NULL OR (v_rename ->> 'index')::bigint < p_index) THEN
+            v_name := v_rename ->> 'old';
+        END IF;
+    END LOOP;
+    RETURN v_name;
+END
+$$;
+
+--
+-- Name: FUNCTION history_class_then(p_renames jsonb, p_class text, p_index bigint); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.history_class_then(p_renames jsonb, p_class text, p_index bigint) IS 'Returns the name that a resource class had at the event of p_renames, which history_renames returns. p_class is its name at the event
+p_index, or now, if p_index is null.';
 
 --
 -- Name: consumers; Type: TABLE; Schema: public; Owner: -
@@ -2422,6 +2635,101 @@ $$;
 COMMENT ON FUNCTION public.history_consumer_object(p_consumer public.consumers) IS 'A consumer as notes have it, without allocations and lease; null for null.';
 
 --
+-- Name: history_consumers_at(bigint, timestamp with time zone, uuid[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.history_consumers_at(p_index bigint, p_began timestamp with time zone, p_consumers uuid[]) RETURNS TABLE(consumer uuid, generation bigint, project text, owner text, type text, lease jsonb, created_at timestamp with time zone, updated_at timestamp with time zone, is_node_allocation boolean, node_allocation_name text, provider uuid, provider_name text, root uuid, provider_generation bigint, class text, class_order bigint, used bigint, allocated_at timestamp with time zone)
+    LANGUAGE plpgsql STABLE
+    SET plan_cache_mode TO 'force_custom_plan'
+    AS $$
+DECLARE
+    v_day date := history_day_of(p_index + 1);
+BEGIN
+    RETURN QUERY
+    WITH /* history_consumers_at 1/1 */ later AS MATERIALIZED (
+        SELECT change.consumer, change.index, change.before, change.after FROM history_later(p_index, '{allocation}', NULL, p_consumers) AS change
+    ), first AS MATERIALIZED (
+        SELECT later.consumer, min(later.index) FILTER (WHERE later.after IS NULL) AS gone
+        FROM later GROUP BY later.consumer
+    ), attributes AS MATERIALIZED (
+        SELECT DISTINCT ON (later.consumer) later.consumer, later.before FROM later
+        WHERE later.before ? 'project_id' ORDER BY later.consumer, later.index
+    ), leases_then AS MATERIALIZED (  -- A deleted consumer with a lease has it in the change that deleted it.
+        SELECT DISTINCT ON (later.consumer) later.consumer, NULLIF(later.before -> 'lease', 'null') AS lease
+        FROM later JOIN first USING (consumer)
+        WHERE later.before ? 'lease' AND (first.gone IS NULL OR later.index <= first.gone) ORDER BY later.consumer, later.index
+    ), state AS MATERIALIZED (
+        SELECT key.uuid, present.id,
+            CASE WHEN recorded.consumer IS NULL THEN present.generation ELSE (recorded.before ->> 'consumer_generation')::bigint END AS generation,
+            CASE WHEN recorded.consumer IS NULL THEN present.project ELSE recorded.before ->> 'project_id' END AS project,
+            CASE WHEN recorded.consumer IS NULL THEN present.owner ELSE recorded.before ->> 'user_id' END AS owner,
+            CASE WHEN recorded.consumer IS NULL THEN present.type ELSE recorded.before ->> 'consumer_type' END AS type,
+            CASE WHEN leased.consumer IS NOT NULL THEN leased.lease WHEN first.gone IS NULL THEN present.lease END AS lease,
+            CASE WHEN first.gone IS NULL THEN present.created_at END AS created_at,
+            CASE WHEN first.consumer IS NULL THEN present.updated_at END AS updated_at
+        FROM unnest(p_consumers) AS key (uuid)
+        LEFT JOIN first ON first.consumer = key.uuid
+        LEFT JOIN attributes AS recorded ON recorded.consumer = key.uuid
+        LEFT JOIN leases_then AS leased ON leased.consumer = key.uuid
+        LEFT JOIN LATERAL (
+            SELECT one.id, one.generation, one.created_at, coalesce(one.updated_at, one.created_at) AS updated_at,
+                (SELECT project.external_id FROM projects AS project WHERE project.id = one.project_id) AS project,
+                (SELECT owner.external_id FROM users AS owner WHERE owner.id = one.user_id) AS owner,
+                (SELECT kind.name FROM consumer_types AS kind WHERE kind.id = one.consumer_type_id) AS type,
+                CASE WHEN one.leased THEN (SELECT lease_show(owned) FROM leases AS owned WHERE owned.consumer_id = one.id) END AS lease
+            FROM consumers AS one WHERE one.uuid = key.uuid OFFSET 0
+        ) AS present ON true
+    ), held AS MATERIALIZED (
+        SELECT allocation.* FROM history_allocations_at(p_index, NULL, p_consumers) AS allocation
+    ), providers AS MATERIALIZED (
+        SELECT place.* FROM history_providers_at(p_index, p_began, ARRAY(SELECT DISTINCT held.provider FROM held)) AS place
+    ), node_changes AS MATERIALIZED (
+        SELECT one.node, one.index, one.before FROM unnest(p_consumers) AS key (uuid)
+        CROSS JOIN LATERAL (
+            SELECT change.node, change.index, change.before FROM history AS change
+            WHERE change.node = key.uuid AND change.topic = 'node_allocation' AND change.index > p_index AND change.day >= v_day OFFSET 0
+        ) AS one
+        UNION ALL
+        SELECT change.node, change.index, change.before FROM history_pending() AS change
+        WHERE change.topic = 'node_allocation' AND change.node = ANY (p_consumers)
+    ), node_later AS MATERIALIZED (
+        SELECT DISTINCT ON (change.node) change.node, change.before FROM node_changes AS change ORDER BY change.node, change.index
+    ), node_allocated AS MATERIALIZED (
+        SELECT node_later.node AS uuid, node_later.before ->> 'name' AS name, node_later.before ->> 'node_uuid' AS node
+        FROM node_later WHERE node_later.before IS NOT NULL
+        UNION ALL
+        SELECT present.uuid, present.name, (SELECT node.uuid::text FROM nodes AS node WHERE node.id = present.node_id)
+        FROM unnest(p_consumers) AS key (uuid)
+        CROSS JOIN LATERAL (
+            SELECT one.uuid, one.name, one.node_id FROM node_allocations AS one WHERE one.uuid = key.uuid OFFSET 0
+        ) AS present
+        WHERE NOT EXISTS (SELECT FROM node_later WHERE node_later.node = key.uuid)
+    )
+    SELECT state.uuid, state.generation, state.project, state.owner, state.type, state.lease, state.created_at, state.updated_at,
+        node_allocated.uuid IS NOT NULL, node_allocated.name,
+        held.provider, place.name, place.root, place.generation, held.class, held.class_order, held.used, held.created_at
+    FROM state
+    JOIN held ON held.consumer = state.uuid
+    JOIN providers AS place ON place.uuid = held.provider
+    LEFT JOIN node_allocated ON node_allocated.uuid = state.uuid
+        AND EXISTS (SELECT FROM held AS of WHERE of.consumer = state.uuid AND of.provider::text = node_allocated.node)
+    ORDER BY state.id, state.uuid, held.id, held.provider, held.class_order, held.class;
+END
+$$;
+
+--
+-- Name: FUNCTION history_consumers_at(p_index bigint, p_began timestamp with time zone, p_consumers uuid[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.history_consumers_at(p_index bigint, p_began timestamp with time zone, p_consumers uuid[]) IS 'Returns the consumers that had something at an event, as they were: a row for each allocation, in the order of consumers and allocations.
+
+p_index: the event; p_began: the time from which the record is complete; p_consumers: each once. created_at is null for a consumer that was
+deleted since, updated_at for one that has changed since, allocated_at for an allocation that has changed since. See
+history_allocations_at and history_providers_at for the other columns, and the query ConsumerList for those of node allocations.
+Called by the query ConsumersAt. Locks: none.
+Plan: history_later; consumers_uuid_key, keys of the names; history_node_idx and node_allocations_uuid_key; see these functions.';
+
+--
 -- Name: history_day(date, bigint); Type: FUNCTION; Schema: public; Owner: -
 --
 
@@ -2449,6 +2757,22 @@ COMMENT ON FUNCTION public.history_day(p_day date, p_first bigint) IS 'Makes the
 
 p_first: the first index that can be on this day. With the rights of the owner of the schema, because the service cannot create
 tables. Locks: history against other changes of its schema; no reader and no writer waits.';
+
+--
+-- Name: history_day_of(bigint); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.history_day_of(p_index bigint) RETURNS date
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT /* history_day_of 1/1 */ coalesce(max(known.day), '-infinity') FROM history_days AS known WHERE known.first <= p_index
+$$;
+
+--
+-- Name: FUNCTION history_day_of(p_index bigint); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.history_day_of(p_index bigint) IS 'Returns the first day that can have an index or later ones; -infinity: all days. Locks: none. Plan: history_days, a row a day.';
 
 --
 -- Name: history_find(boolean, bigint, bigint, bigint, timestamp with time zone, timestamp with time zone, uuid[], text, uuid[], uuid[], uuid, text, text, text, text[], integer, integer, integer); Type: FUNCTION; Schema: public; Owner: -
@@ -2624,6 +2948,80 @@ say nothing about the imported rows. Afterwards the caller calls history_switch 
 Called by the query ImportHistoryEnd. Locks: history_state, and the advisory lock of steps. Calls: history_step.';
 
 --
+-- Name: history_index_at(timestamp with time zone); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.history_index_at(p_time timestamp with time zone) RETURNS bigint
+    LANGUAGE plpgsql STABLE
+    SET plan_cache_mode TO 'force_custom_plan'
+    AS $$
+DECLARE
+    v_low bigint := coalesce((SELECT /* history_index_at 1/2 */ one.first FROM history_marks AS one WHERE one.at <= p_time ORDER BY one.at DESC LIMIT 1), 1);
+    v_day date := history_day_of(v_low);
+BEGIN
+    RETURN coalesce(
+        (SELECT /* history_index_at 2/2 */ one.index - 1 FROM history AS one WHERE one.day >= v_day AND one.index >= v_low AND one.at > p_time
+            ORDER BY one.day, one.index LIMIT 1),
+        (SELECT state.newest FROM history_state AS state));
+END
+$$;
+
+--
+-- Name: FUNCTION history_index_at(p_time timestamp with time zone); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.history_index_at(p_time timestamp with time zone) IS 'Returns the index of the event before the first one whose time is later than p_time: the newest one if none is later.
+
+Times do not rise with the indexes, but all events below a mark have earlier times than it. Called by history_moment.
+Locks: none. Plan: history_marks_at_idx, then history_index_idx from the mark on: about a minute or 5,000 events.';
+
+--
+-- Name: history_inventories_at(bigint, uuid[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.history_inventories_at(p_index bigint, p_providers uuid[]) RETURNS TABLE(provider uuid, class text, class_order bigint, record jsonb)
+    LANGUAGE plpgsql STABLE
+    SET plan_cache_mode TO 'force_custom_plan'
+    AS $$
+DECLARE
+    v_renames jsonb := history_renames(p_index);
+BEGIN
+    RETURN QUERY
+    WITH /* history_inventories_at 1/1 */ later AS MATERIALIZED (
+        SELECT DISTINCT ON (change.provider, named.class) change.provider, named.class, change.before
+        FROM history_later(p_index, '{inventory}', p_providers, NULL) AS change
+        CROSS JOIN LATERAL (SELECT history_class_then(v_renames, change.class, change.index) AS class OFFSET 0) AS named
+        ORDER BY change.provider, named.class, change.index
+    ), present AS (
+        SELECT key.uuid AS provider, history_class_then(v_renames, held.name, NULL) AS class, held.record
+        FROM unnest(p_providers) AS key (uuid)
+        CROSS JOIN LATERAL (SELECT one.id FROM resource_providers AS one WHERE one.uuid = key.uuid OFFSET 0) AS existing
+        CROSS JOIN LATERAL (
+            SELECT (SELECT known.name FROM resource_classes AS known WHERE known.id = one.class_id) AS name, history_inventory_object(one) AS record
+            FROM inventories AS one WHERE one.provider_id = existing.id OFFSET 0
+        ) AS held
+    )
+    SELECT listed.provider, listed.class, coalesce((SELECT known.id FROM resource_classes AS known WHERE known.name = listed.class), 2147483647)::bigint,
+        listed.record
+    FROM (
+        SELECT later.provider, later.class, later.before AS record FROM later WHERE later.before IS NOT NULL
+        UNION ALL
+        SELECT present.provider, present.class, present.record FROM present
+        WHERE NOT EXISTS (SELECT FROM later WHERE later.provider = present.provider AND later.class = present.class)
+    ) AS listed;
+END
+$$;
+
+--
+-- Name: FUNCTION history_inventories_at(p_index bigint, p_providers uuid[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.history_inventories_at(p_index bigint, p_providers uuid[]) IS 'Returns the inventories that providers had at an event, without usages. p_providers: providers that existed then, each once.
+
+class is the name that the class had then; class_order sorts as class ids do. record has the members of history_inventory_object.
+Called by tree_show_at. Locks: none. Plan: history_later; resource_providers_uuid_key, inventories_pkey, keys of the names.';
+
+--
 -- Name: inventories; Type: TABLE; Schema: public; Owner: -
 --
 
@@ -2767,6 +3165,100 @@ $$;
 
 COMMENT ON FUNCTION public.history_is_switched() IS 'Returns whether the triggers of all tables are enabled or disabled as the state of the record says: history_switch has nothing to do.
 Called by HistoryState, every second by each server. Locks: none. Plan: one scan of pg_trigger, 120 rows: 0.2 ms (EXPLAIN ANALYZE).';
+
+--
+-- Name: history_later(bigint, text[], uuid[], uuid[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.history_later(p_index bigint, p_topics text[], p_providers uuid[], p_consumers uuid[]) RETURNS TABLE(index bigint, topic text, provider uuid, consumer uuid, class text, before jsonb, after jsonb)
+    LANGUAGE plpgsql STABLE
+    SET plan_cache_mode TO 'force_custom_plan'
+    AS $$
+DECLARE
+    v_day date := history_day_of(p_index + 1);
+BEGIN
+    IF p_providers IS NOT NULL THEN
+        RETURN QUERY SELECT /* history_later 1/3 */ change.* FROM unnest(p_providers) AS key (uuid)
+        CROSS JOIN LATERAL (
+            SELECT one.index, one.topic, one.provider, one.consumer, one.class, one.before, one.after FROM history AS one
+            WHERE one.provider = key.uuid AND one.topic = ANY (p_topics) AND one.index > p_index AND one.day >= v_day OFFSET 0
+        ) AS change;
+    ELSE
+        RETURN QUERY SELECT /* history_later 2/3 */ change.* FROM unnest(p_consumers) AS key (uuid)
+        CROSS JOIN LATERAL (
+            SELECT one.index, one.topic, one.provider, one.consumer, one.class, one.before, one.after FROM history AS one
+            WHERE one.consumer = key.uuid AND one.topic = ANY (p_topics) AND one.index > p_index AND one.day >= v_day OFFSET 0
+        ) AS change;
+    END IF;
+    RETURN QUERY
+    SELECT /* history_later 3/3 */ change.index, change.topic, change.provider, change.consumer, change.class, change.before, change.after
+    FROM history_pending() AS change
+    WHERE change.topic = ANY (p_topics) AND (change.provider = ANY (p_providers) OR change.consumer = ANY (p_consumers));
+END
+$$;
+
+--
+-- Name: FUNCTION history_later(p_index bigint, p_topics text[], p_providers uuid[], p_consumers uuid[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.history_later(p_index bigint, p_topics text[], p_providers uuid[], p_consumers uuid[]) IS 'Returns the changes after an event, in any order: of providers, or of consumers, with one of the topics.
+
+p_index: the event; p_providers or p_consumers is null. Notes that are not in order yet count as later than all events: they are read in
+the same snapshot, with indexes above all others, so what a caller reads beside them from other tables has exactly these changes.
+Called by the functions that return how it was. Each call plans its statement with its values: days before the event are not opened.
+Locks: none. Plan: history_provider_topic_idx, for allocations history_provider_idx, or history_consumer_idx for each UUID; history_pending.';
+
+--
+-- Name: history_moment(timestamp with time zone, bigint); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.history_moment(p_time timestamp with time zone, p_index bigint) RETURNS TABLE(state text, newest bigint, is_future boolean, is_gone boolean, began_at timestamp with time zone, first bigint, index bigint, at timestamp with time zone)
+    LANGUAGE plpgsql STABLE
+    SET plan_cache_mode TO 'force_custom_plan'
+    AS $$
+DECLARE
+    v_state history_state;
+    v_oldest history_days;
+    v_began timestamptz;
+    v_first bigint;
+    v_index bigint := p_index;
+    v_at timestamptz;
+    v_gone bool;
+    v_day date;
+BEGIN
+    SELECT /* history_moment 1/4 */ * INTO v_state FROM history_state;
+    SELECT /* history_moment 2/4 */ * INTO v_oldest FROM history_days AS known ORDER BY known.day LIMIT 1;
+    v_began := v_state.since;
+    IF v_oldest.first > 1 AND v_oldest.began_at > v_began THEN
+        v_began := v_oldest.began_at;
+    END IF;
+    IF v_began IS NOT NULL AND coalesce(p_index <= v_state.newest, p_time <= clock_timestamp()) THEN
+        IF p_time >= v_began THEN
+            v_index := history_index_at(p_time);
+        END IF;
+        v_day := history_day_of(v_index);
+        SELECT /* history_moment 3/4 */ one.at INTO v_at FROM history AS one WHERE one.day = v_day AND one.index = v_index LIMIT 1;
+        v_gone := p_time < v_began;
+        IF p_time IS NULL AND (v_at IS NULL OR v_at <= v_began) OR v_gone THEN
+            v_first := greatest(history_index_at(v_began) + 1, v_oldest.first);
+            v_gone := v_gone OR p_index < v_first - 1;
+        END IF;
+    END IF;
+    RETURN QUERY SELECT /* history_moment 4/4 */ v_state.state, v_state.newest, coalesce(p_time > clock_timestamp(), false), coalesce(v_gone, false),
+        v_began, CASE WHEN v_gone THEN v_first END, v_index, coalesce(v_at, v_began);
+END
+$$;
+
+--
+-- Name: FUNCTION history_moment(p_time timestamp with time zone, p_index bigint); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.history_moment(p_time timestamp with time zone, p_index bigint) IS 'Returns the event of a time or an index: the newest one that counts at that moment; and what says whether the record has it.
+
+p_time or p_index is null. is_future: the time has not come. began_at is the time from which the record is complete, null unless it is
+on; is_gone: the moment is before it, and first is the first index that counts then, else null. at is the time of the event, or began_at
+if the event is not kept.
+Called by the query HistoryMoment. Locks: none. Plan: history_state, history_days; history_index_idx for one event; see history_index_at.';
 
 --
 -- Name: node_allocations; Type: TABLE; Schema: public; Owner: -
@@ -3452,6 +3944,34 @@ Runs at the commit. A parent or root that is gone by then has its id in the note
 notes of the same transaction. Locks: nothing more.';
 
 --
+-- Name: history_pending(); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.history_pending() RETURNS TABLE(index bigint, topic text, provider uuid, consumer uuid, node uuid, class text, before jsonb, after jsonb)
+    LANGUAGE plpgsql STABLE
+    SET enable_seqscan TO 'off'
+    AS $$
+DECLARE
+    v_swept bigint := (SELECT /* history_pending 1/3 */ state.swept FROM history_state AS state);
+BEGIN
+    IF EXISTS (SELECT /* history_pending 2/3 */ FROM outbox AS note WHERE note.seq > v_swept) THEN
+        RETURN QUERY SELECT /* history_pending 3/3 */ 4611686018427387904 + change.last, change.topic, change.provider, change.consumer, change.node, change.class,
+            change.before, change.after
+        FROM history_changes(v_swept) AS change;
+    END IF;
+END
+$$;
+
+--
+-- Name: FUNCTION history_pending(); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.history_pending() IS 'Returns the changes that are not in history yet, as later changes than all of history: with indexes above all others, in their order.
+
+Called by the functions that return how it was, mostly just after a step, when there are none. enable_seqscan off: see history_step.
+Locks: none. Plan: outbox_pkey.';
+
+--
 -- Name: resource_providers; Type: TABLE; Schema: public; Owner: -
 --
 
@@ -3552,6 +4072,56 @@ $$;
 COMMENT ON FUNCTION public.history_provider_object(p_provider public.resource_providers) IS 'A provider as notes have it; null for null. A parent or root without a row has its id in place of its UUID.';
 
 --
+-- Name: history_providers_at(bigint, timestamp with time zone, uuid[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.history_providers_at(p_index bigint, p_began timestamp with time zone, p_providers uuid[]) RETURNS TABLE(uuid uuid, id bigint, name text, parent uuid, root uuid, generation bigint)
+    LANGUAGE plpgsql STABLE
+    SET plan_cache_mode TO 'force_custom_plan'
+    AS $$
+DECLARE
+    v_last_day date := history_day_of(p_index);
+BEGIN
+    RETURN QUERY
+    WITH /* history_providers_at 1/1 */ later AS MATERIALIZED (
+        SELECT DISTINCT ON (change.provider) change.provider, change.before
+        FROM history_later(p_index, '{provider}', p_providers, NULL) AS change ORDER BY change.provider, change.index
+    ), state AS (
+        SELECT key.uuid, present.id,
+            CASE WHEN later.provider IS NULL THEN present.name ELSE later.before ->> 'name' END AS name,
+            CASE WHEN later.provider IS NULL THEN present.parent ELSE (later.before ->> 'parent')::uuid END AS parent,
+            CASE WHEN later.provider IS NULL THEN present.root ELSE (later.before ->> 'root')::uuid END AS root
+        FROM unnest(p_providers) AS key (uuid)
+        LEFT JOIN LATERAL (
+            SELECT one.id, one.name, (SELECT parent.uuid FROM resource_providers AS parent WHERE parent.id = one.parent_id) AS parent,
+                (SELECT root.uuid FROM resource_providers AS root WHERE root.id = one.root_id) AS root
+            FROM resource_providers AS one WHERE one.uuid = key.uuid OFFSET 0
+        ) AS present ON true
+        LEFT JOIN later ON later.provider = key.uuid
+        WHERE CASE WHEN later.provider IS NULL THEN present.id IS NOT NULL ELSE later.before IS NOT NULL END
+    )
+    SELECT state.uuid, state.id, state.name, state.parent, state.root, recorded.generation
+    FROM state
+    LEFT JOIN LATERAL (
+        SELECT one.generation FROM history AS one
+        WHERE one.provider = state.uuid AND one.index <= p_index AND one.day <= v_last_day AND one.at > p_began AND one.generation IS NOT NULL
+        ORDER BY one.index DESC LIMIT 1
+    ) AS recorded ON true;
+END
+$$;
+
+--
+-- Name: FUNCTION history_providers_at(p_index bigint, p_began timestamp with time zone, p_providers uuid[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.history_providers_at(p_index bigint, p_began timestamp with time zone, p_providers uuid[]) IS 'Returns the providers that existed at an event, as they were: name, parent, root, and the generation of their last event up to then.
+
+p_index: the event; p_began: the time from which the record is complete, null: without generations; p_providers: each once. id is that of now, null if the provider is
+gone. generation is null if the record has none up to then.
+Called by tree_show_at, tree_members_at and history_consumers_at. Locks: none.
+Plan: history_later; resource_providers_uuid_key; history_provider_idx backwards, to the last row with a generation.';
+
+--
 -- Name: history_prune(); Type: FUNCTION; Schema: public; Owner: -
 --
 
@@ -3586,6 +4156,38 @@ A day is kept for keep_days whole days after it. With 0 days and the record off,
 of the schema, because the service cannot drop tables.
 Locks: history, ACCESS EXCLUSIVE, for one update of the catalog. It waits for readers of history for at most 10 ms, because others
 queue behind it, and raises 55P03 then. The files are deleted after the locks are released.';
+
+--
+-- Name: history_renames(bigint); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.history_renames(p_index bigint) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    SET plan_cache_mode TO 'force_custom_plan'
+    AS $$
+DECLARE
+    v_day date := history_day_of(p_index + 1);
+BEGIN
+    RETURN (
+        SELECT /* history_renames 1/1 */ jsonb_agg(jsonb_build_object('index', change.index, 'name', change.class, 'old', change.old) ORDER BY change.index DESC)
+        FROM (
+            SELECT one.index, one.class, one.before ->> 'name' AS old FROM history AS one
+            WHERE one.topic = 'class_name' AND one.before ->> 'name' IS NOT NULL AND one.index > p_index AND one.day >= v_day
+            UNION ALL
+            SELECT note.index, note.class, note.before ->> 'name' FROM history_pending() AS note
+            WHERE note.topic = 'class_name' AND note.before ->> 'name' IS NOT NULL
+        ) AS change);
+END
+$$;
+
+--
+-- Name: FUNCTION history_renames(p_index bigint); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.history_renames(p_index bigint) IS 'Returns the resource classes that were renamed after an event, the last first: an array of {index, name, old}; null: none.
+
+Changes have the names of their time, other tables those of now: history_class_then leads from both to the names at the event.
+Called by history_inventories_at and history_allocations_at. Locks: none. Plan: history_renamed_idx; history_pending.';
 
 --
 -- Name: history_settle(interval); Type: FUNCTION; Schema: public; Owner: -
@@ -3659,96 +4261,8 @@ BEGIN
     WITH /* history_step 10/14 */ taken AS MATERIALIZED (
         DELETE FROM outbox WHERE seq > v_state.swept RETURNING outbox.*
     ),
-    -- The UUIDs of rows that were gone at the commit are in other notes of the same write.
-    gone AS MATERIALIZED (
-        SELECT DISTINCT taken.xid, taken.topic, coalesce(taken.provider_id, taken.consumer_id, taken.node_id) AS id,
-            coalesce(taken.provider, taken.consumer, taken.node) AS uuid
-        FROM taken WHERE taken.topic IN ('provider', 'consumer', 'node') AND (taken.before IS NOT NULL AND taken.after IS NULL)
-    ),
-    notes AS MATERIALIZED (
-        SELECT taken.xid, taken.seq, taken.topic,
-            CASE WHEN taken.provider IS NULL AND taken.provider_id IS NOT NULL THEN (
-                SELECT gone.uuid FROM gone WHERE gone.xid = taken.xid AND gone.topic = 'provider' AND gone.id = taken.provider_id
-            ) ELSE taken.provider END AS provider,
-            CASE WHEN taken.consumer IS NULL AND taken.consumer_id IS NOT NULL THEN (
-                SELECT gone.uuid FROM gone WHERE gone.xid = taken.xid AND gone.topic = 'consumer' AND gone.id = taken.consumer_id
-            ) ELSE taken.consumer END AS consumer,
-            CASE WHEN taken.node IS NULL AND taken.node_id IS NOT NULL THEN (
-                SELECT gone.uuid FROM gone WHERE gone.xid = taken.xid AND gone.topic = 'node' AND gone.id = taken.node_id
-            ) ELSE taken.node END AS node,
-            taken.class, taken.generation, taken.before, taken.after
-        FROM taken WHERE taken.topic <> 'claim'
-    ),
-    -- Several notes of one object.
-    merged AS MATERIALIZED (
-        SELECT note.xid, note.topic, note.provider, note.consumer, note.node, note.class, min(note.seq) AS seq,
-            (array_agg(note.before ORDER BY note.seq))[1] AS before, (array_agg(note.after ORDER BY note.seq DESC))[1] AS after
-        FROM notes AS note WHERE note.topic <> 'generation'
-        GROUP BY note.xid, note.topic, note.provider, note.consumer, note.node, note.class
-        HAVING (array_agg(note.before ORDER BY note.seq))[1] IS DISTINCT FROM (array_agg(note.after ORDER BY note.seq DESC))[1]
-    ),
-    generations AS MATERIALIZED (
-        SELECT note.xid, note.provider, max(note.generation) AS generation
-        FROM notes AS note WHERE note.topic = 'generation' GROUP BY note.xid, note.provider
-    ),
-    -- What has changed of a consumer: of its allocations a row for each provider.
-    held AS (
-        SELECT merged.xid, merged.consumer, merged.provider, min(merged.seq) AS seq,
-            coalesce(jsonb_object_agg(merged.class, merged.before) FILTER (WHERE merged.before IS NOT NULL), '{}') AS before,
-            coalesce(jsonb_object_agg(merged.class, merged.after) FILTER (WHERE merged.after IS NOT NULL), '{}') AS after
-        FROM merged WHERE merged.topic = 'allocation' GROUP BY merged.xid, merged.consumer, merged.provider
-    ),
-    consumers_of AS (
-        SELECT coalesce(attributes.xid, lease.xid) AS xid, coalesce(attributes.consumer, lease.consumer) AS consumer,
-            coalesce(attributes.seq, lease.seq) AS seq,
-            attributes.before IS NULL AND attributes.after IS NOT NULL AS is_new,
-            attributes.after IS NULL AND attributes.before IS NOT NULL AS is_gone,
-            coalesce(attributes.before, '{}') || CASE WHEN lease.consumer IS NOT NULL
-                THEN jsonb_build_object('lease', lease.before) ELSE '{}' END AS before,
-            coalesce(attributes.after, '{}') || CASE WHEN lease.consumer IS NOT NULL
-                THEN jsonb_build_object('lease', lease.after) ELSE '{}' END AS after
-        FROM (SELECT * FROM merged WHERE merged.topic = 'consumer') AS attributes
-        FULL JOIN (SELECT * FROM merged WHERE merged.topic = 'lease') AS lease
-            ON lease.xid = attributes.xid AND lease.consumer = attributes.consumer
-    ),
-    changes AS (
-        SELECT merged.xid, merged.seq, merged.topic, merged.provider, merged.consumer, merged.node, merged.class,
-            CASE WHEN merged.topic IN ('provider', 'node_allocation') THEN (
-                SELECT jsonb_object_agg(member.key, CASE WHEN jsonb_typeof(member.value) = 'number' THEN (
-                    SELECT to_jsonb(gone.uuid) FROM gone
-                    WHERE gone.xid = merged.xid AND gone.topic = CASE member.key WHEN 'node_uuid' THEN 'node' ELSE 'provider' END
-                      AND gone.id = member.value::bigint
-                ) ELSE member.value END)
-                FROM jsonb_each(merged.before) AS member
-            ) ELSE merged.before END AS before,
-            merged.after, NULL::bigint AS generation
-        FROM merged WHERE merged.topic NOT IN ('allocation', 'consumer', 'lease')
-        UNION ALL
-        SELECT coalesce(held.xid, consumer.xid), coalesce(held.seq, consumer.seq), 'allocation', held.provider,
-            coalesce(held.consumer, consumer.consumer), NULL, NULL,
-            CASE WHEN NOT coalesce(consumer.is_new, false) THEN coalesce(consumer.before, '{}') || CASE WHEN held.provider IS NOT NULL
-                THEN jsonb_build_object('resources', held.before) ELSE '{}' END END,
-            CASE WHEN NOT coalesce(consumer.is_gone, false) THEN coalesce(consumer.after, '{}') || CASE WHEN held.provider IS NOT NULL
-                THEN jsonb_build_object('resources', held.after) ELSE '{}' END END,
-            NULL
-        FROM held FULL JOIN consumers_of AS consumer ON consumer.xid = held.xid AND consumer.consumer = held.consumer
-        WHERE held.provider IS NOT NULL
-           OR consumer.before - 'consumer_generation' IS DISTINCT FROM consumer.after - 'consumer_generation'
-        UNION ALL
-        SELECT claim.xid, claim.seq, 'allocation', held.provider, claim.consumer, NULL, NULL, NULL,
-            claim.after || jsonb_build_object('resources', held.resources), held.generation
-        FROM taken AS claim
-        CROSS JOIN LATERAL (
-            SELECT item.provider, jsonb_object_agg(item.class, item.amount) AS resources, max(item.generation) AS generation
-            FROM (
-                SELECT CASE WHEN cardinality(claim.providers) = 1 THEN claim.providers[1] ELSE claim.providers[item.position] END AS provider,
-                    CASE WHEN cardinality(claim.providers) = 1 THEN claim.generations[1] ELSE claim.generations[item.position] END AS generation,
-                    claim.classes[item.position] AS class, claim.amounts[item.position] AS amount
-                FROM generate_subscripts(claim.classes, 1) AS item (position)
-            ) AS item
-            GROUP BY item.provider
-        ) AS held
-        WHERE claim.topic = 'claim'
+    changes AS MATERIALIZED (
+        SELECT change.* FROM history_changes(v_state.swept) AS change
     ),
     events AS (
         SELECT written.xid, written.at, written.caller, v_state.newest + row_number() OVER (ORDER BY written.last) AS index
@@ -3764,8 +4278,7 @@ BEGIN
             project, previous_project, request_id, global_request_id, caller, before, after)
         SELECT v_day, event.index, row_number() OVER (PARTITION BY event.index ORDER BY change.seq, change.provider), event.at, change.topic,
             coalesce(change.provider, allocated.node), nullif(tree.root, change.provider), change.consumer, change.node, change.class,
-            coalesce(change.generation, (SELECT raised.generation FROM generations AS raised
-                WHERE raised.xid = change.xid AND raised.provider = change.provider)),
+            change.generation,
             naming.name, nullif(naming.previous, naming.name), owning.project, nullif(owning.previous, owning.project),
             event.caller ->> 'request_id', event.caller ->> 'global_request_id', event.caller, change.before, change.after
         FROM changes AS change
@@ -3837,14 +4350,13 @@ its own. What is not committed yet gets a higher index, and nothing of it must c
 swept is the number up to which no note can appear any more. A transaction that has drawn a number holds a lock on outbox until
 it ends: when all that held one at an earlier look have ended, nothing below the last number of that look can appear.
 
-Several notes of one object in one write become one change: what was before the first, what is after the last. An object that is
-then the same is no change. Callers set berth.caller, as JSON, before their write, in its transaction.
+Callers set berth.caller, as JSON, before their write, in its transaction.
 
 While the record is off, it deletes the notes of transactions that were under way when it was turned off, and records nothing.
 
 Locks: an advisory lock that only steps take; no writer waits for it. enable_seqscan off: a plan that was made while outbox was
 small would read all its dead rows.
-Calls: history_day. Plan: outbox_pkey from swept on.';
+Calls: history_day, history_changes. Plan: outbox_pkey from swept on.';
 
 --
 -- Name: history_switch(); Type: FUNCTION; Schema: public; Owner: -
@@ -9128,6 +9640,43 @@ COMMENT ON FUNCTION public.tree_lock_provider(p_provider_id bigint, p_strength i
 The caller has locked the root of its tree.';
 
 --
+-- Name: tree_members_at(bigint, uuid); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.tree_members_at(p_index bigint, p_provider uuid) RETURNS uuid[]
+    LANGUAGE plpgsql STABLE
+    SET plan_cache_mode TO 'force_custom_plan'
+    AS $$
+DECLARE
+    v_day date := history_day_of(p_index + 1);
+    v_root uuid := (SELECT /* tree_members_at 1/2 */ provider.root FROM history_providers_at(p_index, NULL, ARRAY[p_provider]) AS provider);
+BEGIN
+    RETURN ARRAY(
+        SELECT /* tree_members_at 2/2 */ member.uuid FROM history_providers_at(p_index, NULL, ARRAY(
+            SELECT one.uuid FROM resource_providers AS one
+            WHERE one.root_id = (SELECT root.id FROM resource_providers AS root WHERE root.uuid = v_root)
+            UNION
+            SELECT one.provider FROM history AS one
+            WHERE one.topic = 'provider' AND one.before ->> 'root' IS DISTINCT FROM one.after ->> 'root' AND one.before ->> 'root' = v_root::text
+              AND one.index > p_index AND one.day >= v_day
+            UNION
+            SELECT change.provider FROM history_pending() AS change
+            WHERE change.topic = 'provider' AND change.before ->> 'root' = v_root::text
+        )) AS member
+        WHERE member.root = v_root);
+END
+$$;
+
+--
+-- Name: FUNCTION tree_members_at(p_index bigint, p_provider uuid); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.tree_members_at(p_index bigint, p_provider uuid) IS 'Returns the UUIDs of the providers that a tree had at an event: the tree in which a provider was then. Empty: it did not exist.
+
+Candidates are the members of now and what has left the tree since. Called by tree_show_at and by the query TreeUsersAt. Locks: none.
+Plan: history_providers_at; resource_providers_root_id_idx; history_left_root_idx; history_pending.';
+
+--
 -- Name: tree_parts(jsonb); Type: FUNCTION; Schema: public; Owner: -
 --
 
@@ -9285,6 +9834,58 @@ generation; a consumer has consumer, change and consumer_generation. A generatio
 afterwards. p_changes, p_consumers: the differences before the writes; p_usages: the providers on which allocations
 change, also those that the request does not name. Locks nothing.
 Plan: keys.';
+
+--
+-- Name: tree_show_at(bigint, timestamp with time zone, uuid, boolean, boolean, boolean); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.tree_show_at(p_index bigint, p_began timestamp with time zone, p_provider uuid, p_records boolean, p_traits boolean, p_aggregates boolean) RETURNS TABLE(uuid uuid, name text, generation bigint, parent uuid, root uuid, records json, traits text[], aggregates uuid[])
+    LANGUAGE plpgsql STABLE
+    SET plan_cache_mode TO 'force_custom_plan'
+    AS $$
+DECLARE
+    v_members uuid[] := tree_members_at(p_index, p_provider);
+    v_recorded uuid[] := CASE WHEN p_records THEN v_members ELSE '{}' END;
+BEGIN
+    RETURN QUERY
+    WITH /* tree_show_at 1/1 */ sums AS MATERIALIZED (
+        SELECT held.provider, held.class, sum(held.used)::bigint AS used
+        FROM history_allocations_at(p_index, v_recorded, NULL) AS held GROUP BY held.provider, held.class
+    ), records_then AS MATERIALIZED (
+        SELECT one.provider, json_agg(jsonb_build_object('class', one.class, 'used', coalesce(sums.used, 0)) || one.record
+            ORDER BY one.class_order, one.class) AS found
+        FROM history_inventories_at(p_index, v_recorded) AS one
+        LEFT JOIN sums ON sums.provider = one.provider AND sums.class = one.class
+        GROUP BY one.provider
+    ), sets AS MATERIALIZED (
+        SELECT DISTINCT ON (change.provider, change.topic) change.provider, change.topic, change.before
+        FROM history_later(p_index, '{aggregate,trait}', v_members, NULL) AS change ORDER BY change.provider, change.topic, change.index
+    )
+    SELECT member.uuid, member.name, member.generation, member.parent, member.root, records_then.found,
+        CASE WHEN p_traits THEN CASE WHEN trait_set.provider IS NULL THEN provider_trait_names(member.id) ELSE ARRAY(
+            SELECT item.name FROM jsonb_array_elements_text(trait_set.before) AS item (name)
+            ORDER BY (SELECT known.id FROM traits AS known WHERE known.name = item.name), item.name) END END,
+        CASE WHEN p_aggregates THEN CASE WHEN aggregate_set.provider IS NULL THEN provider_aggregate_uuids(member.id) ELSE ARRAY(
+            SELECT item.uuid::uuid FROM jsonb_array_elements_text(aggregate_set.before) AS item (uuid)
+            ORDER BY (SELECT known.id FROM aggregates AS known WHERE known.uuid = item.uuid::uuid), item.uuid) END END
+    FROM history_providers_at(p_index, p_began, v_members) AS member
+    LEFT JOIN records_then ON records_then.provider = member.uuid
+    LEFT JOIN sets AS trait_set ON trait_set.provider = member.uuid AND trait_set.topic = 'trait'
+    LEFT JOIN sets AS aggregate_set ON aggregate_set.provider = member.uuid AND aggregate_set.topic = 'aggregate'
+    ORDER BY member.id, member.uuid;
+END
+$$;
+
+--
+-- Name: FUNCTION tree_show_at(p_index bigint, p_began timestamp with time zone, p_provider uuid, p_records boolean, p_traits boolean, p_aggregates boolean); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.tree_show_at(p_index bigint, p_began timestamp with time zone, p_provider uuid, p_records boolean, p_traits boolean, p_aggregates boolean) IS 'Returns the providers of the tree in which a provider was at an event, as they were. No row: it did not exist.
+
+p_index: the event; p_began: the time from which the record is complete; p_records, p_traits, p_aggregates: the parts. Columns are as in the
+query TreeShow, without sharing providers; generation is null if the record has none up to then. What is gone comes last in each order.
+Called by the query TreeShowAt. Locks: none.
+Plan: tree_members_at, history_providers_at, history_inventories_at, history_allocations_at, history_later; keys of the names.';
 
 --
 -- Name: tree_write(uuid, bigint, bigint[], jsonb, bigint[], integer[], uuid[], text[], bigint[]); Type: FUNCTION; Schema: public; Owner: -
@@ -11574,6 +12175,18 @@ CREATE UNIQUE INDEX history_index_idx ON ONLY public.history USING btree (day, i
 COMMENT ON INDEX public.history_index_idx IS 'The changes of an event.';
 
 --
+-- Name: history_left_root_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX history_left_root_idx ON ONLY public.history USING btree (((before ->> 'root'::text)), index) WHERE ((topic = 'provider'::text) AND ((before ->> 'root'::text) IS DISTINCT FROM (after ->> 'root'::text)));
+
+--
+-- Name: INDEX history_left_root_idx; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON INDEX public.history_left_root_idx IS 'Providers that have left a tree.';
+
+--
 -- Name: history_marks_at_idx; Type: INDEX; Schema: public; Owner: -
 --
 
@@ -11632,6 +12245,30 @@ CREATE INDEX history_provider_idx ON ONLY public.history USING btree (provider, 
 --
 
 COMMENT ON INDEX public.history_provider_idx IS 'Changes of a provider, and of consumers on it.';
+
+--
+-- Name: history_provider_topic_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX history_provider_topic_idx ON ONLY public.history USING btree (provider, topic, index) WHERE (topic = ANY (ARRAY['aggregate'::text, 'inventory'::text, 'provider'::text, 'trait'::text]));
+
+--
+-- Name: INDEX history_provider_topic_idx; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON INDEX public.history_provider_topic_idx IS 'Changes of a provider itself: claims are most rows of a provider.';
+
+--
+-- Name: history_renamed_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX history_renamed_idx ON ONLY public.history USING btree (index) WHERE ((topic = 'class_name'::text) AND ((before ->> 'name'::text) IS NOT NULL));
+
+--
+-- Name: INDEX history_renamed_idx; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON INDEX public.history_renamed_idx IS 'Renamed resource classes.';
 
 --
 -- Name: history_request_id_idx; Type: INDEX; Schema: public; Owner: -

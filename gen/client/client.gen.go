@@ -1293,12 +1293,12 @@ type AllocationsOnNamedProvider struct {
 	// CreatedAt When the consumer got what it has there: the oldest of its classes.
 	//
 	// Examples: 2026-11-22T14:11:00.123456Z
-	CreatedAt time.Time `json:"created_at"`
+	CreatedAt *time.Time `json:"created_at"`
 
 	// Generation The provider's generation.
 	//
 	// Examples: 5
-	Generation int64 `json:"generation"`
+	Generation *int64 `json:"generation"`
 
 	// Name Name of the provider.
 	//
@@ -2000,6 +2000,9 @@ type Consumer struct {
 	// Allocations All its allocations by provider UUID.
 	Allocations map[string]AllocationsOnNamedProvider `json:"allocations,omitempty"`
 
+	// At The moment of a response with at: how it was then.
+	At *HistoryMoment `json:"at,omitempty"`
+
 	// ConsumerGeneration Incremented by every write of its allocations.
 	//
 	// Examples: 1
@@ -2013,7 +2016,7 @@ type Consumer struct {
 	// CreatedAt Time of its first claim.
 	//
 	// Examples: 2026-11-22T14:11:00.123456Z
-	CreatedAt time.Time `json:"created_at"`
+	CreatedAt *time.Time `json:"created_at"`
 
 	// Lease How long the consumer keeps what it has; null: until it is deleted.
 	Lease *Lease `json:"lease,omitempty"`
@@ -2037,7 +2040,7 @@ type Consumer struct {
 	// UpdatedAt Time of its last claim.
 	//
 	// Examples: 2026-11-22T14:11:00.123456Z
-	UpdatedAt time.Time `json:"updated_at"`
+	UpdatedAt *time.Time `json:"updated_at"`
 
 	// UserID Its user.
 	//
@@ -2875,6 +2878,19 @@ type HistoryList struct {
 // HistoryList_Events_Item defines model for HistoryList.events.Item.
 type HistoryList_Events_Item struct {
 	union json.RawMessage
+}
+
+// HistoryMoment The moment of a response with at: how it was then.
+type HistoryMoment struct {
+	// Index Index of the newest event that the response takes into account.
+	//
+	// Examples: 41822
+	Index int64 `json:"index"`
+
+	// Time Time of the event; if the event is not kept, the time at which the record begins.
+	//
+	// Examples: 2026-11-22T14:11:00.123456Z
+	Time time.Time `json:"time"`
 }
 
 // HistoryObjectChange The change of an object: its members that differ.
@@ -4088,6 +4104,9 @@ type TreeReplace struct {
 
 // TreeShown A provider tree at one moment, with its consumers if they are included.
 type TreeShown struct {
+	// At The moment of a response with at: how it was then.
+	At *HistoryMoment `json:"at,omitempty"`
+
 	// Consumers Consumers with allocations on the tree, by UUID; with sharing providers also those that use only sharing providers. The list is never truncated.
 	Consumers map[openapi_types.UUID]TreeShownConsumer `json:"consumers,omitempty"`
 
@@ -4142,7 +4161,7 @@ type TreeShownProvider struct {
 	// Generation The provider's generation.
 	//
 	// Examples: 4
-	Generation int64 `json:"generation"`
+	Generation *int64 `json:"generation"`
 
 	// Inventories Inventories by resource class.
 	Inventories map[string]Inventory `json:"inventories,omitempty"`
@@ -4566,6 +4585,9 @@ type ConsumerListParamsTotal bool
 
 // ConsumerShowParams defines parameters for ConsumerShow.
 type ConsumerShowParams struct {
+	// At Time (RFC 3339) or index of an event: the response shows how it was then. It needs the policy rule `berth:history:list`.
+	At *string `form:"at,omitempty" json:"at,omitempty"`
+
 	// OpenStackAPIVersion The microversion that this document describes.
 	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
 }
@@ -5141,6 +5163,9 @@ type ProviderTraitReplace200JSONResponseBody struct {
 type TreeShowParams struct {
 	// Include Parts of the response, separated by commas: `inventories`, `usages`, `traits` and `aggregates` of each provider; `sharing`, the sharing providers that the tree reaches; `consumers`, with all their allocations. Default: the four parts of the providers.
 	Include *string `form:"include,omitempty" json:"include,omitempty"`
+
+	// At Time (RFC 3339) or index of an event: the response shows how it was then. It needs the policy rule `berth:history:list`.
+	At *string `form:"at,omitempty" json:"at,omitempty"`
 
 	// OpenStackAPIVersion The microversion that this document describes.
 	OpenStackAPIVersion OpenStackAPIVersion `json:"OpenStack-API-Version"`
@@ -10409,6 +10434,33 @@ func NewConsumerShowRequest(server string, consumerUUID string, params *Consumer
 		return nil, err
 	}
 
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.At != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "at", *params.At, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
@@ -13488,6 +13540,18 @@ func NewTreeShowRequest(server string, uuid string, params *TreeShowParams) (*ht
 
 		}
 
+		if params.At != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "at", *params.At, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if encoded := queryValues.Encode(); encoded != "" {
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
@@ -15408,6 +15472,10 @@ type ConsumerShowResponse struct {
 	JSON404 *Errors
 	// JSON406 the response for an HTTP 406 `application/json` response
 	JSON406 *NotAcceptable
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Errors
+	// JSON410 the response for an HTTP 410 `application/json` response
+	JSON410 *Errors
 	// JSON429 the response for an HTTP 429 `application/json` response
 	JSON429 *TooManyRequests
 	// JSON500 the response for an HTTP 500 `application/json` response
@@ -16894,6 +16962,10 @@ type TreeShowResponse struct {
 	JSON404 *Errors
 	// JSON406 the response for an HTTP 406 `application/json` response
 	JSON406 *NotAcceptable
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Errors
+	// JSON410 the response for an HTTP 410 `application/json` response
+	JSON410 *Errors
 	// JSON429 the response for an HTTP 429 `application/json` response
 	JSON429 *TooManyRequests
 	// JSON500 the response for an HTTP 500 `application/json` response
@@ -19648,6 +19720,20 @@ func ParseConsumerShowResponse(rsp *http.Response) (*ConsumerShowResponse, error
 			return nil, err
 		}
 		response.JSON406 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 410:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON410 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest TooManyRequests
@@ -22914,6 +23000,20 @@ func ParseTreeShowResponse(rsp *http.Response) (*TreeShowResponse, error) {
 			return nil, err
 		}
 		response.JSON406 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 410:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON410 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest TooManyRequests

@@ -184,6 +184,84 @@ func (q *Queries) ClaimCreateRecorded(ctx context.Context, db DBTX, arg ClaimCre
 	return result, err
 }
 
+const ConsumersAt = `-- name: ConsumersAt :many
+SELECT held.consumer::uuid AS consumer, held.generation::bigint AS generation, held.project::text AS project_id, held.owner::text AS user_id,
+    ARRAY(SELECT held.type WHERE held.type IS NOT NULL)::text[] AS type, held.lease::jsonb AS lease,
+    ARRAY(SELECT held.created_at WHERE held.created_at IS NOT NULL)::timestamptz[] AS created_at,
+    ARRAY(SELECT held.updated_at WHERE held.updated_at IS NOT NULL)::timestamptz[] AS updated_at,
+    held.is_node_allocation::bool AS is_node_allocation,
+    ARRAY(SELECT held.node_allocation_name WHERE held.node_allocation_name IS NOT NULL)::text[] AS node_allocation_name,
+    held.provider::uuid AS provider, held.provider_name::text AS provider_name, held.root::uuid AS root,
+    ARRAY(SELECT held.provider_generation WHERE held.provider_generation IS NOT NULL)::bigint[] AS provider_generation,
+    held.class::text AS class, held.class_order::bigint AS class_order, held.used::bigint AS used,
+    ARRAY(SELECT held.allocated_at WHERE held.allocated_at IS NOT NULL)::timestamptz[] AS allocated_at
+FROM history_consumers_at($1::bigint, $2::timestamptz, $3::uuid[]) WITH ORDINALITY
+    AS held (consumer, generation, project, owner, type, lease, created_at, updated_at, is_node_allocation, node_allocation_name,
+        provider, provider_name, root, provider_generation, class, class_order, used, allocated_at, position)
+ORDER BY held.position
+`
+
+type ConsumersAtRow struct {
+	Consumer           uuid.UUID
+	Generation         int64
+	ProjectID          string
+	UserID             string
+	Type               []string
+	Lease              json.RawMessage
+	CreatedAt          []time.Time
+	UpdatedAt          []time.Time
+	IsNodeAllocation   bool
+	NodeAllocationName []string
+	Provider           uuid.UUID
+	ProviderName       string
+	Root               uuid.UUID
+	ProviderGeneration []int64
+	Class              string
+	ClassOrder         int64
+	Used               int64
+	AllocatedAt        []time.Time
+}
+
+// See the function. Columns with arrays have no element or one. Called by Store.TreeShowAt and Store.ConsumerShowAt.
+func (q *Queries) ConsumersAt(ctx context.Context, db DBTX, index int64, beganAt time.Time, consumers []uuid.UUID) ([]ConsumersAtRow, error) {
+	rows, err := db.Query(ctx, ConsumersAt, index, beganAt, consumers)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ConsumersAtRow{}
+	for rows.Next() {
+		var i ConsumersAtRow
+		if err := rows.Scan(
+			&i.Consumer,
+			&i.Generation,
+			&i.ProjectID,
+			&i.UserID,
+			&i.Type,
+			&i.Lease,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.IsNodeAllocation,
+			&i.NodeAllocationName,
+			&i.Provider,
+			&i.ProviderName,
+			&i.Root,
+			&i.ProviderGeneration,
+			&i.Class,
+			&i.ClassOrder,
+			&i.Used,
+			&i.AllocatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const EventBounds = `-- name: EventBounds :one
 SELECT state.state, state.log, state.newest,
     COALESCE((SELECT least(first_day.first, state.newest) FROM history_days AS first_day ORDER BY first_day.day LIMIT 1), 0)::bigint AS oldest,
@@ -350,6 +428,42 @@ func (q *Queries) HistoryList(ctx context.Context, db DBTX, arg HistoryListParam
 		return nil, err
 	}
 	return items, nil
+}
+
+const HistoryMoment = `-- name: HistoryMoment :one
+SELECT moment.state::text AS state, moment.newest::bigint AS newest, moment.is_future::bool AS is_future, moment.is_gone::bool AS is_gone,
+    COALESCE(moment.began_at, 'epoch')::timestamptz AS began_at, COALESCE(moment.first, 0)::bigint AS first,
+    COALESCE(moment.index, 0)::bigint AS index, COALESCE(moment.at, 'epoch')::timestamptz AS at
+FROM history_moment($1::timestamptz, $2::bigint)
+    AS moment (state, newest, is_future, is_gone, began_at, first, index, at)
+`
+
+type HistoryMomentRow struct {
+	State    string
+	Newest   int64
+	IsFuture bool
+	IsGone   bool
+	BeganAt  time.Time
+	First    int64
+	Index    int64
+	At       time.Time
+}
+
+// See the function. Called by Store.TreeShowAt and Store.ConsumerShowAt, in the snapshot of the statements behind it.
+func (q *Queries) HistoryMoment(ctx context.Context, db DBTX, atTime *time.Time, atIndex *int64) (HistoryMomentRow, error) {
+	row := db.QueryRow(ctx, HistoryMoment, atTime, atIndex)
+	var i HistoryMomentRow
+	err := row.Scan(
+		&i.State,
+		&i.Newest,
+		&i.IsFuture,
+		&i.IsGone,
+		&i.BeganAt,
+		&i.First,
+		&i.Index,
+		&i.At,
+	)
+	return i, err
 }
 
 const HistoryPrune = `-- name: HistoryPrune :one
@@ -524,4 +638,101 @@ func (q *Queries) HistorySwitch(ctx context.Context, db DBTX) (bool, error) {
 	var more bool
 	err := row.Scan(&more)
 	return more, err
+}
+
+const TreeShowAt = `-- name: TreeShowAt :many
+SELECT provider.uuid::uuid AS uuid, provider.name::text AS name,
+    ARRAY(SELECT provider.generation WHERE provider.generation IS NOT NULL)::bigint[] AS generation,
+    ARRAY(SELECT provider.parent WHERE provider.parent IS NOT NULL)::uuid[] AS parent,
+    provider.root::uuid AS root, provider.records::json AS records,
+    NULLIF(provider.traits, '{}')::text[] AS traits, NULLIF(provider.aggregates, '{}')::uuid[] AS aggregates
+FROM tree_show_at($1::bigint, $2::timestamptz, $3::uuid, $4::bool, $5::bool, $6::bool) WITH ORDINALITY
+    AS provider (uuid, name, generation, parent, root, records, traits, aggregates, position)
+ORDER BY provider.position
+`
+
+type TreeShowAtParams struct {
+	Index      int64
+	BeganAt    time.Time
+	Provider   uuid.UUID
+	Records    bool
+	Traits     bool
+	Aggregates bool
+}
+
+type TreeShowAtRow struct {
+	Uuid       uuid.UUID
+	Name       string
+	Generation []int64
+	Parent     []uuid.UUID
+	Root       uuid.UUID
+	Records    []byte
+	Traits     []string
+	Aggregates []uuid.UUID
+}
+
+// See the function. generation and parent have no element or one. Called by Store.TreeShowAt.
+func (q *Queries) TreeShowAt(ctx context.Context, db DBTX, arg TreeShowAtParams) ([]TreeShowAtRow, error) {
+	rows, err := db.Query(ctx, TreeShowAt,
+		arg.Index,
+		arg.BeganAt,
+		arg.Provider,
+		arg.Records,
+		arg.Traits,
+		arg.Aggregates,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []TreeShowAtRow{}
+	for rows.Next() {
+		var i TreeShowAtRow
+		if err := rows.Scan(
+			&i.Uuid,
+			&i.Name,
+			&i.Generation,
+			&i.Parent,
+			&i.Root,
+			&i.Records,
+			&i.Traits,
+			&i.Aggregates,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const TreeUsersAt = `-- name: TreeUsersAt :many
+SELECT DISTINCT held.consumer::uuid AS consumer
+FROM history_allocations_at($1::bigint, tree_members_at($1::bigint, $2::uuid), NULL)
+    AS held (consumer, provider, class, class_order, used, id, created_at)
+ORDER BY consumer LIMIT $3::bigint
+`
+
+// Returns the consumers that had something at an event of a provider of the tree in which a provider was then, up to bound of them.
+// Called by Store.TreeShowAt. Locks nothing. Plan: tree_members_at, history_allocations_at.
+func (q *Queries) TreeUsersAt(ctx context.Context, db DBTX, index int64, provider uuid.UUID, bound int64) ([]uuid.UUID, error) {
+	rows, err := db.Query(ctx, TreeUsersAt, index, provider, bound)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []uuid.UUID{}
+	for rows.Next() {
+		var consumer uuid.UUID
+		if err := rows.Scan(&consumer); err != nil {
+			return nil, err
+		}
+		items = append(items, consumer)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -20,6 +21,14 @@ type Forest struct {
 	Consumers map[uuid.UUID][]Consumer
 	// Allocations is read by Compare only, and may be nil.
 	Allocations client.Allocations
+	// At is the moment of a forest as it was, which JSON writes; nil: now.
+	At *Moment
+}
+
+// Moment is a moment of the record of changes: the newest event that counts, and its time.
+type Moment struct {
+	Time  time.Time `json:"time"`
+	Index int64     `json:"index"`
 }
 
 // Consumer is a consumer of a tree, with all its allocations.

@@ -13,6 +13,7 @@ import (
 type (
 	forestDocument struct {
 		Trees []providerDocument `json:"trees"`
+		At    *Moment            `json:"at,omitempty"`
 	}
 	providerDocument struct {
 		UUID        uuid.UUID                    `json:"uuid"`
@@ -54,7 +55,7 @@ type (
 
 // JSON writes the forest as the document in the package comment. JSON escapes the names.
 func JSON(w io.Writer, forest Forest) error {
-	document := forestDocument{Trees: []providerDocument{}}
+	document := forestDocument{Trees: []providerDocument{}, At: forest.At}
 	for _, tree := range forest.trees() {
 		providerDocument := tree.document()
 		if consumers, known := forest.Consumers[tree.UUID]; known {

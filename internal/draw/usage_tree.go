@@ -54,7 +54,12 @@ func NewUsageTree(shown *client.ShownTree) *UsageTree {
 		}
 	}
 	for provider, ids := range t.Holders {
-		since := func(id uuid.UUID) int64 { return shown.Consumers[id].Places[provider].CreatedAt.UnixMicro() }
+		since := func(id uuid.UUID) int64 {
+			if created := shown.Consumers[id].Places[provider].CreatedAt; created != nil { // a tree as it was does not have all times
+				return created.UnixMicro()
+			}
+			return 0
+		}
 		slices.SortFunc(ids, func(x, y uuid.UUID) int {
 			return cmp.Or(cmp.Compare(since(x), since(y)), slices.Compare(x[:], y[:]))
 		})

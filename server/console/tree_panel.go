@@ -114,7 +114,11 @@ func (v *visit) holders(t *draw.UsageTree, p *client.ShownProvider, chosen uuid.
 		if hasLeases {
 			row = append(row, leaseCell(held.Lease, time.Now()))
 		}
-		table.Rows = append(table.Rows, append(row, figure(age(held.Places[p.UUID].CreatedAt, time.Now()))))
+		var since time.Time
+		if at := held.Places[p.UUID].CreatedAt; at != nil {
+			since = *at
+		}
+		table.Rows = append(table.Rows, append(row, figure(age(since, time.Now()))))
 	}
 	return table
 }

@@ -128,3 +128,47 @@ LEFT JOIN LATERAL (
     FROM history AS one WHERE one.day = event.day AND one.index = event.index OFFSET 0
 ) AS change ON true
 ORDER BY event.place, change.place;
+
+-- See the function. Called by Store.TreeShowAt and Store.ConsumerShowAt, in the snapshot of the statements behind it.
+-- name: HistoryMoment :one
+SELECT moment.state::text AS state, moment.newest::bigint AS newest, moment.is_future::bool AS is_future, moment.is_gone::bool AS is_gone,
+    COALESCE(moment.began_at, 'epoch')::timestamptz AS began_at, COALESCE(moment.first, 0)::bigint AS first,
+    COALESCE(moment.index, 0)::bigint AS index, COALESCE(moment.at, 'epoch')::timestamptz AS at
+FROM history_moment(sqlc.narg('at_time')::timestamptz, sqlc.narg('at_index')::bigint)
+    AS moment (state, newest, is_future, is_gone, began_at, first, index, at);
+
+-- See the function. generation and parent have no element or one. Called by Store.TreeShowAt.
+-- name: TreeShowAt :many
+SELECT provider.uuid::uuid AS uuid, provider.name::text AS name,
+    ARRAY(SELECT provider.generation WHERE provider.generation IS NOT NULL)::bigint[] AS generation,
+    ARRAY(SELECT provider.parent WHERE provider.parent IS NOT NULL)::uuid[] AS parent,
+    provider.root::uuid AS root, provider.records::json AS records,
+    NULLIF(provider.traits, '{}')::text[] AS traits, NULLIF(provider.aggregates, '{}')::uuid[] AS aggregates
+FROM tree_show_at(@index::bigint, @began_at::timestamptz, @provider::uuid, @records::bool, @traits::bool, @aggregates::bool) WITH ORDINALITY
+    AS provider (uuid, name, generation, parent, root, records, traits, aggregates, position)
+ORDER BY provider.position;
+
+-- Returns the consumers that had something at an event of a provider of the tree in which a provider was then, up to bound of them.
+-- Called by Store.TreeShowAt. Locks nothing. Plan: tree_members_at, history_allocations_at.
+-- name: TreeUsersAt :many
+SELECT DISTINCT held.consumer::uuid AS consumer
+FROM history_allocations_at(@index::bigint, tree_members_at(@index::bigint, @provider::uuid), NULL)
+    AS held (consumer, provider, class, class_order, used, id, created_at)
+ORDER BY consumer LIMIT @bound::bigint;
+
+-- See the function. Columns with arrays have no element or one. Called by Store.TreeShowAt and Store.ConsumerShowAt.
+-- name: ConsumersAt :many
+SELECT held.consumer::uuid AS consumer, held.generation::bigint AS generation, held.project::text AS project_id, held.owner::text AS user_id,
+    ARRAY(SELECT held.type WHERE held.type IS NOT NULL)::text[] AS type, held.lease::jsonb AS lease,
+    ARRAY(SELECT held.created_at WHERE held.created_at IS NOT NULL)::timestamptz[] AS created_at,
+    ARRAY(SELECT held.updated_at WHERE held.updated_at IS NOT NULL)::timestamptz[] AS updated_at,
+    held.is_node_allocation::bool AS is_node_allocation,
+    ARRAY(SELECT held.node_allocation_name WHERE held.node_allocation_name IS NOT NULL)::text[] AS node_allocation_name,
+    held.provider::uuid AS provider, held.provider_name::text AS provider_name, held.root::uuid AS root,
+    ARRAY(SELECT held.provider_generation WHERE held.provider_generation IS NOT NULL)::bigint[] AS provider_generation,
+    held.class::text AS class, held.class_order::bigint AS class_order, held.used::bigint AS used,
+    ARRAY(SELECT held.allocated_at WHERE held.allocated_at IS NOT NULL)::timestamptz[] AS allocated_at
+FROM history_consumers_at(@index::bigint, @began_at::timestamptz, @consumers::uuid[]) WITH ORDINALITY
+    AS held (consumer, generation, project, owner, type, lease, created_at, updated_at, is_node_allocation, node_allocation_name,
+        provider, provider_name, root, provider_generation, class, class_order, used, allocated_at, position)
+ORDER BY held.position;

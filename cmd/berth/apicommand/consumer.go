@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -33,18 +34,30 @@ func consumerShowCommand(f *frame.Frame) *cobra.Command {
 		Short: "Show a consumer and all its allocations",
 		Long: `Show a consumer, such as an instance, and all its allocations with their providers.
 
+` + atHelp + `
+
 The JSON is the consumer in the format of the API.
 
-Exit codes: 0 succeeded, 1 failed, 2 the argument is no UUID.`,
+Exit codes: 0 succeeded, 1 failed, 2 the argument is no UUID, or a flag is invalid.`,
 		Example: `  berth consumer show 1d5ecafe-0000-4000-8000-0000000000b1
+  berth consumer show 1d5ecafe-0000-4000-8000-0000000000b1 --at 18:00
   berth consumer show 1d5ecafe-0000-4000-8000-0000000000b1 --output json`,
 		Args: cobra.ExactArgs(1),
 	}
 	format := frame.ReportFlag(command)
+	var at string
+	addAtFlag(command.Flags(), &at)
 	command.RunE = connect.WithClient(f, func(ctx context.Context, service *client.Client, arguments []string) error {
 		id, err := uuid.Parse(arguments[0])
 		if err != nil {
 			return frame.WrongArgument("consumer", arguments[0], "is not a UUID", "write the UUID of the consumer; 'berth consumer list' lists them")
+		}
+		moment, err := parseAt(at, time.Now())
+		switch {
+		case err != nil:
+			return err
+		case moment != nil:
+			return showConsumerAt(ctx, f, service, *format, id, *moment)
 		}
 		return showConsumer(ctx, f, service, *format, id)
 	})
@@ -64,6 +77,30 @@ func showConsumer(ctx context.Context, f *frame.Frame, service *client.Client, f
 	if frame.IsDocument(format) {
 		return frame.WriteDocument(f.Stdout, format, consumerDocument(&found, hasLeases))
 	}
+	return printShownConsumer(ctx, f, service, &found, fmt.Sprintf("generation %d, made %s", found.Generation, secondsOf(found.CreatedAt)))
+}
+
+// showConsumerAt prints a consumer as it was.
+func showConsumerAt(ctx context.Context, f *frame.Frame, service *client.Client, format string, id uuid.UUID, at client.HistoryTime) error {
+	if err := requireHistory(ctx, service, "--at"); err != nil {
+		return err
+	}
+	found, err := service.ConsumerShowAt(ctx, id, at)
+	if err != nil {
+		return atError(err)
+	}
+	if frame.IsDocument(format) {
+		return frame.WriteDocument(f.Stdout, format, found)
+	}
+	state := fmt.Sprintf("generation %d", found.Generation)
+	if !found.CreatedAt.IsZero() {
+		state += ", made " + secondsOf(found.CreatedAt)
+	}
+	return printShownConsumer(ctx, f, service, &found.ListedConsumer, state+", "+momentPhrase(&found.At))
+}
+
+// printShownConsumer prints a consumer as text, with its state.
+func printShownConsumer(ctx context.Context, f *frame.Frame, service *client.Client, found *client.ListedConsumer, state string) error {
 	names := newProviderNames(service)
 	var roots []uuid.UUID
 	for _, on := range found.Allocations {
@@ -73,8 +110,7 @@ func showConsumer(ctx context.Context, f *frame.Frame, service *client.Client, f
 	if err := names.load(ctx, roots); err != nil {
 		return err
 	}
-	text := fmt.Sprintf("consumer %s, type %s, project %s, user %s, generation %d, made %s",
-		found.UUID, found.Type, found.ProjectID, found.UserID, found.Generation, secondsOf(found.CreatedAt))
+	text := fmt.Sprintf("consumer %s, type %s, project %s, user %s, %s", found.UUID, found.Type, found.ProjectID, found.UserID, state)
 	if found.NodeAllocation != nil {
 		name := found.NodeAllocation.UUID.String()
 		if found.NodeAllocation.Name != nil {

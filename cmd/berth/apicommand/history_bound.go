@@ -22,6 +22,9 @@ func parseHistoryBound(flag, text string, now time.Time) (historyBound, error) {
 	if index, err := strconv.ParseInt(text, 10, 64); err == nil && index > 0 && text[0] != '+' {
 		return historyBound{index: index}, nil
 	}
+	if ago, ok := parseAgo(text); ok {
+		return historyBound{at: now.Add(-ago)}, nil
+	}
 	if ago, ok := parseDays(text); ok {
 		return historyBound{at: now.Add(-ago)}, nil
 	}
@@ -37,7 +40,30 @@ func parseHistoryBound(flag, text string, now time.Time) (historyBound, error) {
 		}
 	}
 	return historyBound{}, frame.WrongFlag(flag, text, "is neither a time, nor a duration, nor an index",
-		"write such as 2026-11-20T10:00:00Z, 18:00, 2h, 7d or 41822")
+		"write such as 2026-11-20T10:00:00Z, 18:00, 2h, '2 hours ago', 7d or 41822")
+}
+
+// agos matches durations such as "2 hours ago" and "2h ago".
+var agos = regexp.MustCompile(`^(?:(\d{1,4}) (second|minute|hour|day|week)s?|(\d\S*)) ago$`)
+
+// parseAgo parses a duration with "ago".
+func parseAgo(text string) (time.Duration, bool) {
+	parts := agos.FindStringSubmatch(text)
+	switch {
+	case parts == nil:
+		return 0, false
+	case parts[3] != "":
+		if ago, ok := parseDays(parts[3]); ok {
+			return ago, true
+		}
+		ago, err := time.ParseDuration(parts[3])
+		return ago, err == nil && ago > 0
+	}
+	count, err := strconv.Atoi(parts[1])
+	unit := map[string]time.Duration{
+		"second": time.Second, "minute": time.Minute, "hour": time.Hour, "day": 24 * time.Hour, "week": 7 * 24 * time.Hour,
+	}[parts[2]]
+	return time.Duration(count) * unit, err == nil && count > 0
 }
 
 // days matches durations with days.

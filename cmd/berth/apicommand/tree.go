@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -24,6 +25,9 @@ type TreeOptions struct {
 	withoutUsages, withoutIDs bool
 	aggregates, traits        []string
 	limit                     int
+	at                        string
+	// moment is that of at; nil: now.
+	moment *client.HistoryTime
 }
 
 // Tree returns the command `berth tree`.
@@ -57,6 +61,10 @@ consumer has a lease.
 them. The syntax is that of the API: A for required, in:A,B for any of several, !A for
 forbidden.
 
+` + atHelp + `
+HOST is then also the name of a provider that is gone. The text begins with the moment, and
+the JSON has it as "at".
+
 The drawing has colors on a terminal unless NO_COLOR is set; CLICOLOR_FORCE enables
 colors for other outputs. The line width is that of the terminal, otherwise COLUMNS, by
 default 80 and at most 140 columns. Later versions may add members to the JSON, but do
@@ -64,6 +72,7 @@ not change existing ones.`,
 		Example: `  berth tree compute-17
   berth tree compute-17 --consumers
   berth tree --trait HW_NUMA_ROOT --limit 10
+  berth tree compute-17 --at '2 hours ago'
   berth tree compute-17 --sharing --output svg > compute-17.svg
   berth tree compute-17 --output dot | dot -Tpng > compute-17.png
   berth tree --output json | jq '.. | objects | select(.name == "compute-17_numa0")'`,
@@ -78,6 +87,9 @@ not change existing ones.`,
 		service, err := connect.Client(f, c)
 		if err != nil {
 			return err
+		}
+		if options.moment != nil {
+			return drawTreeAt(c.Context(), f, service, options, arguments[0])
 		}
 		return drawTrees(c.Context(), f, service, options, arguments)
 	}
@@ -101,13 +113,14 @@ func treeFlags(c *cobra.Command) *TreeOptions {
 	flags.StringArrayVar(&options.aggregates, "aggregate", nil, "`aggregate` of a provider of the tree; repeatable")
 	flags.StringArrayVar(&options.traits, "trait", nil, "`trait` of a provider of the tree; repeatable")
 	flags.IntVar(&options.limit, "limit", 0, "maximum `number` of trees; 0 means no limit")
+	addAtFlag(flags, &options.at)
 	frame.CompleteChoices(c, "output", treeFormats...)
 	frame.CompleteChoices(c, "color", terminal.ColorChoices...)
 	return options
 }
 
 // check validates the flags before the first request.
-func (w *TreeOptions) check(arguments []string) error {
+func (w *TreeOptions) check(arguments []string) (err error) {
 	const notAChoice = "is not one of the choices"
 	switch {
 	case !slices.Contains(treeFormats, w.output):
@@ -122,8 +135,13 @@ func (w *TreeOptions) check(arguments []string) error {
 		return frame.WrongFlag("aggregate", w.aggregates[0], "selects from all trees and conflicts with HOST", "omit one of them")
 	case len(arguments) > 0 && len(w.traits) > 0:
 		return frame.WrongFlag("trait", w.traits[0], "selects from all trees and conflicts with HOST", "omit one of them")
+	case w.at != "" && len(arguments) == 0:
+		return frame.WrongFlag(atFlag, w.at, "is used without HOST", "write the name or UUID of a provider")
+	case w.at != "" && w.sharing:
+		return frame.WrongFlag("sharing", "true", "is used with --at, which shows no sharing providers", "omit one of them")
 	default:
-		return nil
+		w.moment, err = parseAt(w.at, time.Now())
+		return err
 	}
 }
 

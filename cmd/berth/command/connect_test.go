@@ -100,7 +100,7 @@ func TestCLI_RecordedSessions_PrintRecordedOutput(t *testing.T) {
 			switch name, _, _ := strings.Cut(filepath.Base(file), "_"); name {
 			case "baremetal":
 				start = startBaremetal
-			case "history.txt":
+			case "history.txt", "history":
 				start = startHistory
 			}
 			environ := []string{"BERTH_URL=" + start(t)}

@@ -68,6 +68,29 @@ func TestCLI_HistoryOfServiceWithout_ErrorNamesServiceAndCommand(t *testing.T) {
 	}
 }
 
+func TestCLI_AtOfServiceWithout_ErrorNamesServiceAndFlag(t *testing.T) {
+	t.Parallel()
+	address := placementProxy(t, startService(t), func() {})
+	environ := []string{"BERTH_URL=" + address}
+	for _, line := range []string{"tree compute-1 --at 2h", "consumer show 1d5ecafe-0000-4000-8000-0000000000a1 --at 2h"} {
+		got := runCommand(t, environ, strings.Fields(line)...)
+		if want := (ran{frame.ExitFailed, "", "berth: The service at " + address + " has no berth 1.7, which --at needs.\n"}); got != want {
+			t.Errorf("%s: %+v\nwant %+v", line, got, want)
+		}
+	}
+}
+
+func TestCLI_AtDeniedByPolicy_ErrorNamesRule(t *testing.T) {
+	t.Parallel()
+	environ := []string{"BERTH_URL=" + startRecording(t, "\"berth:history:list\": \"!\"\n")}
+	runLines(t, environ, "provider create compute-1")
+	for _, line := range []string{"tree compute-1 --at 2h", "tree compute-1 --at 2h --output json", "consumer show 1d5ecafe-0000-4000-8000-0000000000a1 --at 2h"} {
+		if got := runCommand(t, environ, strings.Fields(line)...); got.code != frame.ExitFailed || got.stdout != "" || !strings.Contains(got.stderr, "the rule is berth:history:list") {
+			t.Errorf("%s: %+v", line, got)
+		}
+	}
+}
+
 func TestCLI_HistoryDeniedByPolicy_ErrorNamesRule(t *testing.T) {
 	t.Parallel()
 	environ := []string{"BERTH_URL=" + startRecording(t, "\"berth:history:list\": \"!\"\n\"berth:history:update\": \"!\"\n")}

@@ -98,6 +98,9 @@ func sharedHeaders(at microversion.Version) map[string]*huma.Header {
 // nameErrorCodes adds a schema that lists the error codes, at microversions that have them. Client generators make
 // constants from it. It also describes explanations of errors, at versions that have them.
 func nameErrorCodes(at microversion.Version, schemas map[string]*huma.Schema) {
+	if at < berth17 { // that of a member that the version does not have
+		delete(schemas, "HistoryMoment")
+	}
 	if at < berth16 { // those of members that the version does not have
 		delete(schemas, "Lease")
 		delete(schemas, "LeaseTerms")
@@ -299,6 +302,7 @@ func Schemas() map[string]string {
 		"LeaseTerms":            "The lease that a request gives a consumer: seconds, until or both.",
 		"LeasesRenew":           "Consumers whose leases are renewed.",
 		"LeasesRenewed":         "What became of each lease.",
+		"HistoryMoment":         "The moment of a response with at: how it was then.",
 		"LeaseRenewed":          "A renewed lease.",
 		"EventBegin":            "The first line of a stream of events.",
 		"EventBookmark":         "A line of a stream without an event: everything up to its index was sent, or does not match.",

@@ -121,6 +121,7 @@ func parseConsumerList(ctx context.Context, values querystring.Values) (asked co
 	if !microversion.From(ctx).HasLeases() {
 		absent = append(absent, leaseMember)
 	}
+	absent = append(absent, atParam)
 	if asked.fields, err = selectFields[Consumer](values, asked.list, absent...); err != nil {
 		return asked, err
 	}

@@ -17,6 +17,8 @@ import (
 	"github.com/berthd/berth/server/wire/fault"
 	"github.com/berthd/berth/server/wire/jsonbody"
 	"github.com/berthd/berth/server/wire/microversion"
+	"github.com/berthd/berth/server/wire/querystring"
+	"github.com/berthd/berth/server/wire/request"
 	"github.com/berthd/berth/server/wire/uuidlike"
 )
 
@@ -34,13 +36,14 @@ type Consumer struct {
 	UserID         string                                       `json:"user_id" doc:"Its user." example:"0f2d6c5a9a6b4d0c8f0e6e8b7a3c1d22"`
 	Type           string                                       `json:"consumer_type" doc:"Its type; unknown for a consumer without one." example:"INSTANCE"`
 	Generation     int64                                        `json:"consumer_generation" doc:"Incremented by every write of its allocations." example:"1"`
-	CreatedAt      Moment                                       `json:"created_at" format:"date-time" doc:"Time of its first claim." example:"2026-11-22T14:11:00.123456Z"`
-	UpdatedAt      Moment                                       `json:"updated_at" format:"date-time" doc:"Time of its last claim." example:"2026-11-22T14:11:00.123456Z"`
+	CreatedAt      *Moment                                      `json:"created_at" nullable:"true" nullableSince:"berth 7" format:"date-time" doc:"Time of its first claim." example:"2026-11-22T14:11:00.123456Z"`
+	UpdatedAt      *Moment                                      `json:"updated_at" nullable:"true" nullableSince:"berth 7" format:"date-time" doc:"Time of its last claim." example:"2026-11-22T14:11:00.123456Z"`
 	Resources      amounts                                      `json:"resources" doc:"Sums of its allocations by resource class."`
 	ProviderCount  int                                          `json:"resource_provider_count" doc:"Number of providers of its allocations." example:"1"`
 	Allocations    jsonbody.Ordered[AllocationsOnNamedProvider] `json:"allocations,omitempty" nullable:"false" doc:"All its allocations by provider UUID."`
 	NodeAllocation *NodeAllocationName                          `json:"node_allocation,omitempty" nullable:"false" doc:"The allocation of the Bare Metal API that has claimed a node with this consumer; missing for all others."`
 	Lease          shownLease                                   `json:"lease,omitempty" since:"berth 6" doc:"How long the consumer keeps what it has; null: until it is deleted."`
+	At             *HistoryMoment                               `json:"at,omitempty" nullable:"false" since:"berth 7" doc:"The moment, in a response to a request with at."`
 }
 
 var (
@@ -80,9 +83,10 @@ func (o *operations) consumerOperations() []*route.Operation {
 		},
 	}, {
 		ID: "consumer-show", Method: http.MethodGet, Path: "/consumers/{consumer_uuid}", Tag: tagConsumers, Rule: policy.ConsumersShow,
-		Summary: "Show a consumer", Checks: reads,
+		Further: []string{policy.HistoryList}, Authorize: rulesOfQuery{rule: policy.ConsumersShow, hasAt: true}.authorize,
+		Query: route.Params{historyAtParam}, Summary: "Show a consumer", Checks: reads,
 		Description: "Returns a consumer with all its allocations. Unlike the allocations of a consumer, a consumer that does not exist is an error.",
-		Fails:       []route.Failure{consumerMissing},
+		Fails:       append([]route.Failure{consumerMissing, consumerMissingThen}, atFailures...),
 		Variants:    []route.Variant{route.From(berth14, o.consumerShow, route.Example(func(ctx context.Context) any { return consumerOf(ctx, exampleConsumer) }))},
 	}}
 }
@@ -122,9 +126,20 @@ func (o *operations) consumerList(ctx context.Context, _ *none) (*cached[Consume
 }
 
 func (o *operations) consumerShow(ctx context.Context, in *consumerPath) (*cached[Consumer], error) {
+	values, err := querystring.Parse(request.From(ctx).RawQuery)
+	if err != nil {
+		return nil, invalidQuery.Of(err)
+	}
+	at, err := atOf(values)
+	if err != nil {
+		return nil, err
+	}
 	id, ok := uuidlike.Parse(in.Consumer)
 	if !ok {
 		return nil, consumerMissing.Of(in.Consumer)
+	}
+	if at != nil {
+		return o.consumerShowAt(ctx, in, id, at)
 	}
 	found, err := o.store.ConsumerShow(ctx, id)
 	if err != nil {
@@ -136,11 +151,28 @@ func (o *operations) consumerShow(ctx context.Context, in *consumerPath) (*cache
 	return answer(ctx, consumerOf(ctx, found), &found.UpdatedAt), nil
 }
 
+// consumerShowAt returns a consumer as it was.
+func (o *operations) consumerShowAt(ctx context.Context, in *consumerPath, id uuid.UUID, at *store.HistoryTime) (*cached[Consumer], error) {
+	found, moment, err := o.store.ConsumerShowAt(ctx, id, *at)
+	if err == nil {
+		err = checkMoment(at, &moment)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if found == nil {
+		return nil, consumerMissingThen.Of(in.Consumer, momentText(at))
+	}
+	consumer := consumerOf(ctx, found)
+	consumer.At = momentShown(&moment)
+	return answer(ctx, consumer, now()), nil
+}
+
 // consumerOf returns a consumer as lists have it.
 func consumerOf(ctx context.Context, from *store.ConsumerRecord) Consumer {
 	consumer := Consumer{
 		UUID: from.UUID, ProjectID: from.ProjectID, UserID: from.UserID, Type: typeName(from.Type), Generation: from.Generation,
-		CreatedAt: Moment{from.CreatedAt}, UpdatedAt: Moment{from.UpdatedAt}, ProviderCount: from.ProviderCount,
+		CreatedAt: timeShown(from.CreatedAt), UpdatedAt: timeShown(from.UpdatedAt), ProviderCount: from.ProviderCount,
 		Allocations: allocationsByProvider(from), NodeAllocation: nodeAllocationOf(from),
 		Lease: leaseOf(ctx, from.Lease),
 	}
@@ -212,8 +244,8 @@ func exampleConsumers(ctx context.Context) any {
 type AllocationsOnNamedProvider struct {
 	Name       string    `json:"name" doc:"Name of the provider." example:"compute-1-numa-0"`
 	Root       uuid.UUID `json:"root_provider_uuid" format:"uuid" doc:"Root of the provider's tree." example:"c0ffee00-5ca1-4b1e-8000-000000000001"`
-	Generation int64     `json:"generation" doc:"The provider's generation." example:"5"`
-	CreatedAt  Moment    `json:"created_at" format:"date-time" doc:"When the consumer got what it has there: the oldest of its classes." example:"2026-11-22T14:11:00.123456Z"`
+	Generation *int64    `json:"generation" nullable:"true" nullableSince:"berth 7" doc:"The provider's generation." example:"5"`
+	CreatedAt  *Moment   `json:"created_at" nullable:"true" nullableSince:"berth 7" format:"date-time" doc:"When the consumer got what it has there: the oldest of its classes." example:"2026-11-22T14:11:00.123456Z"`
 	Resources  amounts   `json:"resources" doc:"Amounts by resource class."`
 }
 
@@ -234,12 +266,12 @@ func allocationsByProvider(consumer *store.ConsumerRecord) jsonbody.Ordered[Allo
 			position = len(ordered)
 			at[allocation.Provider] = position
 			ordered = append(ordered, jsonbody.Entry[AllocationsOnNamedProvider]{Key: allocation.Provider.String(), Value: AllocationsOnNamedProvider{
-				Name: allocation.ProviderName, Root: allocation.Root, Generation: allocation.ProviderGeneration, CreatedAt: Moment{allocation.CreatedAt},
+				Name: allocation.ProviderName, Root: allocation.Root, Generation: generationShown(allocation.ProviderGeneration), CreatedAt: timeShown(allocation.CreatedAt),
 			}})
 		}
 		value := &ordered[position].Value
-		if allocation.CreatedAt.Before(value.CreatedAt.Time) {
-			value.CreatedAt = Moment{allocation.CreatedAt}
+		if value.CreatedAt != nil && allocation.CreatedAt.Before(value.CreatedAt.Time) {
+			value.CreatedAt = timeShown(allocation.CreatedAt) // null if one of them is unknown: the zero time is the first
 		}
 		value.Resources = append(value.Resources, jsonbody.Entry[int64]{Key: allocation.Class, Value: allocation.Used})
 	}

@@ -167,27 +167,36 @@ type rulesOfQuery struct {
 	project string
 	// further returns the rules of the parts that the query string names.
 	further func(querystring.Values) []string
+	// hasAt marks an operation with the parameter at, which has the rule of the list of events.
+	hasAt bool
 }
 
 func (q rulesOfQuery) authorize(r *http.Request) (context.Context, error) {
 	ctx := r.Context()
 	values, err := querystring.Parse(request.From(ctx).RawQuery)
 	isExtended := err == nil && microversion.From(ctx) >= berth14
+	isAt := isExtended && q.hasAt && hasAt(ctx) && values.Has(atParam)
 	if isExtended {
-		if err := checkOnce(values, q.once...); err != nil {
+		once := q.once
+		if isAt {
+			once = append(slices.Clone(once), atParam)
+		}
+		if err := checkOnce(values, once...); err != nil {
 			return nil, err
 		}
 	}
 	if err := q.mayOwn(ctx, values); err != nil {
 		return nil, err
 	}
-	if !isExtended || q.further == nil {
-		return ctx, nil
-	}
-	for _, rule := range q.further(values) {
-		if err := route.MayCaller(ctx, rule); err != nil {
-			return nil, err
+	if isExtended && q.further != nil {
+		for _, rule := range q.further(values) {
+			if err := route.MayCaller(ctx, rule); err != nil {
+				return nil, err
+			}
 		}
+	}
+	if isAt { // as for a list of events of all projects
+		return ctx, route.May(ctx, policy.HistoryList, policy.Target{})
 	}
 	return ctx, nil
 }

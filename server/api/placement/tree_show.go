@@ -25,13 +25,14 @@ type TreeShown struct {
 	Providers []TreeShownProvider                 `json:"resource_providers" doc:"All providers of the tree. Parents precede their children."`
 	Sharing   []TreeShownProvider                 `json:"sharing_providers,omitempty" nullable:"false" doc:"Sharing providers of other trees in an aggregate of any provider of the tree."`
 	Consumers jsonbody.Ordered[TreeShownConsumer] `json:"consumers,omitempty" nullable:"false" doc:"Consumers with allocations on the tree, by UUID; with sharing providers also those that use only sharing providers. The list is never truncated."`
+	At        *HistoryMoment                      `json:"at,omitempty" nullable:"false" since:"berth 7" doc:"The moment, in a response to a request with at."`
 }
 
 // TreeShownProvider is a provider of a tree, with the included parts.
 type TreeShownProvider struct {
 	UUID        uuid.UUID                    `json:"uuid" format:"uuid" doc:"The provider." example:"c0ffee00-5ca1-4b1e-8000-000000000001"`
 	Name        string                       `json:"name" doc:"Unique name." example:"compute-17"`
-	Generation  int64                        `json:"generation" doc:"The provider's generation." example:"4"`
+	Generation  *int64                       `json:"generation" nullable:"true" nullableSince:"berth 7" doc:"The provider's generation." example:"4"`
 	Parent      *uuid.UUID                   `json:"parent_provider_uuid" nullable:"true" format:"uuid" doc:"UUID of the parent provider; null for a root."`
 	Root        uuid.UUID                    `json:"root_provider_uuid" format:"uuid" doc:"UUID of the root provider of the tree." example:"c0ffee00-5ca1-4b1e-8000-000000000001"`
 	Inventories *jsonbody.Ordered[Inventory] `json:"inventories,omitempty" nullable:"false" doc:"Inventories by resource class."`
@@ -63,7 +64,9 @@ var (
 		Doc: "Parts of the response, separated by commas: `inventories`, `usages`, `traits` and `aggregates` of each provider; `sharing`, " +
 			"the sharing providers that the tree reaches; `consumers`, with all their allocations. Default: the four parts of the providers.",
 	}}
-	treeShowSchema = treeShowParams.Schema(berth14)
+	treeShowAtParams = append(slices.Clone(treeShowParams), historyAtParam)
+	treeShowSchema   = treeShowParams.Schema(berth14)
+	treeShowAtSchema = treeShowAtParams.Schema(berth17)
 )
 
 var tooManyConsumers = route.Fails(fault.Invalid, "too-many-consumers",
@@ -74,16 +77,18 @@ var tooManyConsumers = route.Fails(fault.Invalid, "too-many-consumers",
 func (o *operations) treeShowOperation() *route.Operation {
 	rules := rulesOfQuery{rule: policy.TreeShow, once: treeShowParams.Once(), further: func(values querystring.Values) []string {
 		return rulesOfParts(includedTexts(values, defaultTreeParts...))
-	}}
+	}, hasAt: true}
 	return &route.Operation{
 		ID: "tree-show", Method: http.MethodGet, Path: "/resource_providers/{uuid}/tree", Tag: tagProviders,
-		Rule: rules.rule, Further: rulesOfParts(treeParts), Authorize: rules.authorize, ReadsQuery: true,
+		Rule: rules.rule, Further: append(rulesOfParts(treeParts), policy.HistoryList), Authorize: rules.authorize, ReadsQuery: true,
 		Summary: "Show a provider tree", Checks: readsSince,
 		Description: "Returns the tree of any of its providers, as it was at one moment. Each included part also needs the " +
 			"rule of the request that returns it for one provider or consumer.",
-		Fails: []route.Failure{invalidQuery, queryRepeated, unknownInclude, providerNotFound, tooManyConsumers},
-		Variants: []route.Variant{route.From(berth14, o.treeShow, route.QueryOf(treeShowParams),
-			route.Returns[TreeShown](), route.Example(exampleTreeShown))},
+		Fails: append([]route.Failure{invalidQuery, queryRepeated, unknownInclude, providerNotFound, tooManyConsumers, providerMissingThen}, atFailures...),
+		Variants: []route.Variant{
+			route.From(berth14, o.treeShow, route.QueryOf(treeShowParams), route.Returns[TreeShown](), route.Example(exampleTreeShown)),
+			route.From(berth17, o.treeShow, route.QueryOf(treeShowAtParams), route.Returns[TreeShown](), route.Example(exampleTreeShown)),
+		},
 	}
 }
 
@@ -116,11 +121,23 @@ func partsOf(names []string) treePartSet {
 }
 
 func (o *operations) treeShow(ctx context.Context, in *providerPath) (*streamedResponse, error) {
-	values, err := query(ctx, treeShowSchema)
+	schema := treeShowSchema
+	if hasAt(ctx) {
+		schema = treeShowAtSchema
+	}
+	values, err := query(ctx, schema)
 	if err != nil {
 		return nil, err
 	}
-	names, err := included(values, treeParts)
+	at, err := atOf(values)
+	if err != nil {
+		return nil, err
+	}
+	known := treeParts
+	if at != nil { // the record does not tell which providers the tree reached
+		known = slices.DeleteFunc(slices.Clone(treeParts), func(part string) bool { return part == partSharing })
+	}
+	names, err := included(values, known)
 	if err != nil {
 		return nil, err
 	}
@@ -128,13 +145,10 @@ func (o *operations) treeShow(ctx context.Context, in *providerPath) (*streamedR
 		names = defaultTreeParts
 	}
 	parts := partsOf(names)
-	tree, err := o.store.TreeShow(ctx, store.TreeQuery{
-		Provider: in.id(), Inventories: parts.inventories || parts.usages, Traits: parts.traits, Aggregates: parts.aggregates,
-		Sharing: parts.sharing, Consumers: parts.consumers, MaxConsumers: maxTreeConsumers,
-	})
+	tree, moment, err := o.treeOf(ctx, in, &parts, at)
 	switch {
 	case err != nil:
-		return nil, route.RuleFaults{store.ProviderNotFound: providerNotFound.Fixed(in.UUID)}.Translate(err)
+		return nil, err
 	case tree.ConsumersExceeded && parts.sharing:
 		return nil, tooManyConsumers.Of(maxTreeConsumers, " and of the providers that it reaches", in.UUID)
 	case tree.ConsumersExceeded:
@@ -142,7 +156,7 @@ func (o *operations) treeShow(ctx context.Context, in *providerPath) (*streamedR
 	}
 	result := &streamedResponse{Body: func(to huma.Context) {
 		to.SetHeader("Content-Type", "application/json")
-		if err := parts.write(ctx, to.BodyWriter(), &tree); err != nil {
+		if err := parts.write(ctx, to.BodyWriter(), &tree, moment); err != nil {
 			route.Fail(to, err)
 		}
 	}}
@@ -150,8 +164,30 @@ func (o *operations) treeShow(ctx context.Context, in *providerPath) (*streamedR
 	return result, nil
 }
 
+// treeOf returns the tree, or with at as it was, and the moment.
+func (o *operations) treeOf(
+	ctx context.Context, in *providerPath, parts *treePartSet, at *store.HistoryTime,
+) (store.ShownTree, *HistoryMoment, error) {
+	query := store.TreeQuery{
+		Provider: in.id(), Inventories: parts.inventories || parts.usages, Traits: parts.traits, Aggregates: parts.aggregates,
+		Sharing: parts.sharing, Consumers: parts.consumers, MaxConsumers: maxTreeConsumers,
+	}
+	if at == nil {
+		tree, err := o.store.TreeShow(ctx, query)
+		return tree, nil, route.RuleFaults{store.ProviderNotFound: providerNotFound.Fixed(in.UUID)}.Translate(err)
+	}
+	tree, moment, err := o.store.TreeShowAt(ctx, query, *at)
+	if err == nil {
+		err = checkMoment(at, &moment)
+	}
+	if err != nil {
+		return tree, nil, route.RuleFaults{store.ProviderNotFound: providerMissingThen.Fixed(in.UUID, momentText(at))}.Translate(err)
+	}
+	return tree, momentShown(&moment), nil
+}
+
 // write encodes a TreeShown one provider and one consumer at a time, so that its JSON is never in memory as a whole.
-func (p treePartSet) write(ctx context.Context, w io.Writer, tree *store.ShownTree) error {
+func (p treePartSet) write(ctx context.Context, w io.Writer, tree *store.ShownTree, moment *HistoryMoment) error {
 	if err := writeJSON(w, `{"root_provider_uuid": `, tree.Providers[0].Root); err != nil {
 		return err
 	}
@@ -163,23 +199,33 @@ func (p treePartSet) write(ctx context.Context, w io.Writer, tree *store.ShownTr
 			return err
 		}
 	}
-	if !p.consumers {
-		_, err := io.WriteString(w, "}\n")
-		return err
+	if p.consumers {
+		if err := writeConsumers(ctx, w, tree.Consumers); err != nil {
+			return err
+		}
 	}
+	if moment != nil {
+		if err := writeJSON(w, `, "at": `, moment); err != nil {
+			return err
+		}
+	}
+	_, err := io.WriteString(w, "}\n")
+	return err
+}
+
+func writeConsumers(ctx context.Context, w io.Writer, consumers []store.ConsumerRecord) error {
 	if _, err := io.WriteString(w, `, "consumers": {`); err != nil {
 		return err
 	}
-	for i := range tree.Consumers {
-		consumer := &tree.Consumers[i]
-		if err := writeJSON(w, separator(i), consumer.UUID); err != nil {
+	for i := range consumers {
+		if err := writeJSON(w, separator(i), consumers[i].UUID); err != nil {
 			return err
 		}
-		if err := writeJSON(w, ": ", treeShownConsumer(ctx, consumer)); err != nil {
+		if err := writeJSON(w, ": ", treeShownConsumer(ctx, &consumers[i])); err != nil {
 			return err
 		}
 	}
-	_, err := io.WriteString(w, "}}\n")
+	_, err := io.WriteString(w, "}")
 	return err
 }
 
@@ -217,7 +263,7 @@ func writeJSON(w io.Writer, before string, value any) error {
 
 // provider returns the wire form of a provider, with the parts.
 func (p treePartSet) provider(from *store.ShownProvider) TreeShownProvider {
-	result := TreeShownProvider{UUID: from.UUID, Name: from.Name, Generation: from.Generation, Parent: from.Parent, Root: from.Root}
+	result := TreeShownProvider{UUID: from.UUID, Name: from.Name, Generation: generationShown(from.Generation), Parent: from.Parent, Root: from.Root}
 	if p.inventories {
 		result.Inventories = &jsonbody.Ordered[Inventory]{}
 	}

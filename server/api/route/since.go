@@ -21,6 +21,8 @@ type Field struct {
 	// Unknown means that below Since the member counts as unknown (400), from the tag `since:"58,unknown"`. Otherwise
 	// the server rejects it as a member of a later version (406).
 	Unknown bool
+	// NullableSince is the first version at which the member can be null, from the tag `nullableSince:"berth 7"`; 0: as in the tag nullable.
+	NullableSince microversion.Version
 	// Index is the index of the field for reflect.Value.FieldByIndex.
 	Index []int
 }
@@ -43,7 +45,8 @@ func FieldsOf(t reflect.Type) []Field {
 		number, mark, _ := strings.Cut(field.Tag.Get("since"), ",")
 		since := sinceOf(number)
 		fields = append(fields, Field{
-			Name: name, Since: since, Unknown: mark == "unknown" || since.Extension() > 0, Index: field.Index,
+			Name: name, Since: since, Unknown: mark == "unknown" || since.Extension() > 0,
+			NullableSince: sinceOf(field.Tag.Get("nullableSince")), Index: field.Index,
 		})
 	}
 	return fields
@@ -66,7 +69,7 @@ func sinceOf(number string) microversion.Version {
 	return microversion.V(uint8(minor))
 }
 
-// prune removes members that a version does not have from the schemas of its document.
+// prune removes members and nulls that a version does not have from the schemas of its document.
 func prune(at microversion.Version, schemas huma.Registry) {
 	for name, schema := range schemas.Map() {
 		t := schemas.TypeFromRef("#/components/schemas/" + name)
@@ -74,6 +77,9 @@ func prune(at microversion.Version, schemas huma.Registry) {
 			continue
 		}
 		for _, field := range FieldsOf(t) {
+			if member := schema.Properties[field.Name]; member != nil && field.NullableSince > at {
+				member.Nullable = false
+			}
 			if field.Since <= at {
 				continue
 			}

@@ -13,8 +13,9 @@ type ConsumerRecord struct {
 	// Type is the consumer type; nil: unknown.
 	Type       *string
 	Generation int64
-	CreatedAt  time.Time
-	// UpdatedAt is CreatedAt if the consumer was never changed.
+	// CreatedAt is zero for a consumer as it was, if it was deleted since.
+	CreatedAt time.Time
+	// UpdatedAt is CreatedAt if the consumer was never changed. It is zero for a consumer as it was, if it has changed since.
 	UpdatedAt time.Time
 	// Resources are the sums of the allocations by class, in the order of the classes, and ProviderCount is the number of
 	// providers. Only lists of consumers have them.
@@ -32,12 +33,14 @@ type ConsumerRecord struct {
 
 // ConsumerAllocation is an amount of a class that a consumer has on a provider.
 type ConsumerAllocation struct {
-	Provider, Root     uuid.UUID
-	ProviderName       string
+	Provider, Root uuid.UUID
+	ProviderName   string
+	// ProviderGeneration can be UnknownGeneration in a consumer as it was.
 	ProviderGeneration int64
 	Class              string
 	Used               int64
-	CreatedAt          time.Time
+	// CreatedAt is zero in a consumer as it was, if the allocation has changed since.
+	CreatedAt time.Time
 }
 
 // NodeAllocationName is the name of a node allocation; its UUID is that of its consumer.

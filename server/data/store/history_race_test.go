@@ -210,7 +210,7 @@ var recordFaults = map[string]struct {
 		"v_written int;", "v_written int; v_seq bigint := nextval('outbox_seq_seq');",
 		"outbox (topic,", "outbox (seq, topic,", "VALUES ('claim',", "OVERRIDING SYSTEM VALUE VALUES (v_seq, 'claim',",
 	}, true},
-	"a change loses its first state": {"history_step", []string{
+	"a change loses its first state": {"history_changes", []string{
 		"(array_agg(note.before ORDER BY note.seq))[1] AS before", "(array_agg(note.before ORDER BY note.seq DESC))[1] AS before",
 	}, true},
 	"a claim is not noted":      {"allocation_claim", []string{"IF v_noted <> '' THEN\n        INSERT", "IF false THEN\n        INSERT"}, false},
@@ -221,7 +221,7 @@ var recordFaults = map[string]struct {
 	"POST /claims of an existing consumer is noted as new": {"claim_create", []string{
 		"IF p_generation IS NULL AND cardinality(p_consumers) = 1 AND", "IF",
 	}, true},
-	"what was gone at the commit is not found": {"history_step", []string{"taken.before IS NOT NULL AND taken.after IS NULL", "false"}, true},
+	"what was gone at the commit is not found": {"history_changes", []string{"taken.before IS NOT NULL AND taken.after IS NULL", "false"}, true},
 }
 
 // TestHistory_PlantedFaults_Found changes a function, and lets crowds work until one of them shows it.

@@ -36,7 +36,7 @@ type ShownTree struct {
 	ConsumersExceeded bool
 }
 
-// ShownProvider is a provider of a tree, with the selected parts.
+// ShownProvider is a provider of a tree, with the selected parts. The generation of a provider as it was can be UnknownGeneration.
 type ShownProvider struct {
 	Provider
 	// Inventories are in the order of the classes.

@@ -58,7 +58,7 @@ const (
 	ConsumersShow    = "berth:consumers:show"    // GET /consumers/{c}
 	AggregatesList   = "berth:aggregates:list"   // GET /aggregates
 	CapacityShow     = "berth:capacity:show"     // GET and POST /capacity
-	HistoryList      = "berth:history:list"      // GET /history, GET /history/settings
+	HistoryList      = "berth:history:list"      // GET /history, GET /history/settings, the parameter at
 	HistoryUpdate    = "berth:history:update"    // PUT /history/settings
 	EventsWatch      = "berth:events:watch"      // GET /events
 

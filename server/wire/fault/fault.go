@@ -98,12 +98,12 @@ const (
 // CodeHistoryOff is the code of a read of the record of changes when nothing was ever recorded.
 const CodeHistoryOff = "berth.history.off"
 
-// These are the error codes of streams of events. Streams that have begun end with CodeHistoryOff, CodeHistoryGone, or a code of package
-// events.
-const (
-	CodeHistoryGone   = "berth.history.gone"
-	CodeEventsTooMany = "berth.events.too_many"
-)
+// CodeHistoryGone is the code of a read of the record of changes before its beginning, and of streams of events that cannot go on.
+const CodeHistoryGone = "berth.history.gone"
+
+// CodeEventsTooMany is the code of a stream of events for which the server has no place. Streams that have begun end with CodeHistoryOff,
+// CodeHistoryGone, or a code of package events.
+const CodeEventsTooMany = "berth.events.too_many"
 
 // These are the error codes of the limits and failures that only Berth has, from version 1.5 of its extensions on. Other
 // responses have CodeUndefined in their place.
