@@ -52,6 +52,7 @@ func newTested(t *testing.T, change func(*postgres.Options, *server.Options)) *t
 	options := server.Defaults(nil, log)
 	options.Bodies.Max, options.Placement.Candidates.Budget = 1<<20, 100_000
 	options.CORS = cors.Defaults("https://a.example")
+	options.Events.MaxAge = 20 * time.Millisecond
 	options.Baremetal = &baremetal.Options{Conductor: conductors[0], HeartbeatTimeout: heartbeatTimeout}
 	change(&opening, &options)
 	started := servertest.New(t, servertest.Options{DB: made.db, Store: opening, StandardNames: true, Server: func(defaults *server.Options) {
@@ -108,6 +109,7 @@ func TestErrors_InvalidInput_WellFormedWithoutInternals(t *testing.T) {
 	all := byName(operations(t))
 	s := newTested(t, func(*postgres.Options, *server.Options) {})
 	dbtest.AddInvariantTriggers(t, s.db)
+	dbtest.TurnRecordOn(t, s.db) // for GET /events
 	if failure := s.furnish(); failure != "" {
 		t.Fatal(failure)
 	}

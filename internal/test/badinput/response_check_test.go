@@ -49,9 +49,32 @@ func judge(m *message, path string, answer *httptest.ResponseRecorder) error {
 }
 
 func judgeSuccess(answer *httptest.ResponseRecorder, body string) error {
+	switch answer.Header().Get("Content-Type") {
+	case "application/x-ndjson":
+		return judgeStream(body, "\n", "")
+	case "text/event-stream":
+		return judgeStream(body, "\n\n", "data: ")
+	}
 	isJSON := strings.HasPrefix(answer.Header().Get("Content-Type"), "application/json")
 	if body != "" && isJSON && !json.Valid([]byte(body)) || answer.Code == http.StatusNoContent && body != "" {
 		return fmt.Errorf("status %d with %.500q", answer.Code, body)
+	}
+	return nil
+}
+
+// judgeStream checks the lines of a stream, each of which ends with end and has its object behind before: the last one says why it ends.
+func judgeStream(body, end, before string) error {
+	parts := strings.Split(body, end)
+	last := parts[:len(parts)-1]
+	for i, part := range last {
+		_, object, found := strings.Cut(part, before)
+		var read struct{ Type, Code string }
+		if err := json.Unmarshal([]byte(object), &read); err != nil || !found || (read.Type == "end") != (i == len(last)-1) {
+			return fmt.Errorf("line %d of %d of a stream: %.500q", i, len(last), part)
+		}
+	}
+	if len(last) < 2 || parts[len(last)] != "" {
+		return fmt.Errorf("not a whole stream: %.500q", body)
 	}
 	return nil
 }
