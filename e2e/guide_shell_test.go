@@ -19,7 +19,7 @@ import (
 // the README expects one.
 func TestDocs_ShellGuides_PrintDocumentedOutput(t *testing.T) {
 	t.Parallel()
-	for _, guide := range []string{"reshape", "baremetal", "why-nothing-fits", "what-is-left", "reconciling", "running-jobs", "tokens", "tutorial-gpu-hosts"} {
+	for _, guide := range []string{"reshape", "baremetal", "why-nothing-fits", "what-is-left", "history", "reconciling", "running-jobs", "tokens", "tutorial-gpu-hosts"} {
 		t.Run(guide, func(t *testing.T) {
 			t.Parallel()
 			address := freeAddress(t)

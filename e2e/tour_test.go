@@ -51,21 +51,24 @@ func steps(t *testing.T, text string) (blocks []tourBlock) {
 
 var (
 	anyUUID = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
-	anyTime = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ|\b\d\d:\d\d:\d\d\b|explained \d+ s later|\bafter \d+\.\d s\b`)
+	anyTime = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z|\b\d\d:\d\d:\d\d\b|explained \d+ s later|\bafter \d+\.\d s\b`)
 	// anyHash is a hash of a table in the report of an import or export, which depends on the times in its rows.
 	anyHash = regexp.MustCompile(`\b[0-9a-f]{32}\b`)
+	// anyRequest is the beginning of a request ID in a table.
+	anyRequest = regexp.MustCompile(`\breq-[0-9a-f]{8}\b`)
 )
 
 // masked replaces what differs between runs: times, hashes of rows with times, and every UUID that the pages do not
 // choose. Theirs begin with c0ffee00.
 func masked(output string) string {
 	output = anyHash.ReplaceAllString(anyTime.ReplaceAllString(output, "…"), "…")
-	return anyUUID.ReplaceAllStringFunc(output, func(found string) string {
+	output = anyUUID.ReplaceAllStringFunc(output, func(found string) string {
 		if strings.HasPrefix(found, "c0ffee00-") {
 			return found
 		}
 		return "…"
 	})
+	return anyRequest.ReplaceAllString(output, "…")
 }
 
 // TestDocs_Tour_PrintsDocumentedOutput runs the tour against the handler, without curl or a shell, on an empty database.
