@@ -76,7 +76,7 @@ func (c *Client) Watch(ctx context.Context, filter WatchFilter, after *EventPosi
 				return
 			case ctx.Err() != nil:
 				err = ctx.Err()
-			case errors.Is(err, errEnded) || errors.Is(err, ErrUnavailable):
+			case errors.Is(err, errEnded) || errors.Is(err, ErrUnavailable) && !isPermanent(err):
 				w.failed++
 				c.log.LogAttrs(ctx, slog.LevelWarn, "the stream of events has ended; it goes on", slog.Int("attempt", w.failed), slog.Any("reason", err))
 				err = c.pause(ctx, w.failed)

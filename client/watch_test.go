@@ -2,11 +2,13 @@ package client
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"testing"
 
@@ -155,6 +157,19 @@ func TestClient_Watch_EndsWithTheReason(t *testing.T) {
 	}
 	if err := endOf(t.Context(), WatchFilter{}, nil); !errors.Is(err, ErrHistoryOff) {
 		t.Errorf("while it is off: error = %v, want ErrHistoryOff", err)
+	}
+}
+
+func TestClient_WatchOfUntrustedService_Ends(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	defer server.Close()
+	client := must(New(server.URL))(t)
+	for _, err := range client.Watch(t.Context(), WatchFilter{}, nil) {
+		var untrusted *tls.CertificateVerificationError
+		if !errors.As(err, &untrusted) {
+			t.Errorf("error = %v, want that of the certificate", err)
+		}
 	}
 }
 

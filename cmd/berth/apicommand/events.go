@@ -82,22 +82,14 @@ Exit codes: 0 interrupted, 1 failed, 2 a flag or an argument is invalid.`,
 
 // add adds the flags to the command.
 func (e *eventsFlags) add(f *frame.Frame, c *cobra.Command) {
+	e.addFilters(f, c)
 	flags := c.Flags()
-	flags.SortFlags = false
-	flags.StringVar(&e.tree, "tree", "", "name or UUID of a `provider` of a tree, whose changes are printed (default: any)")
-	flags.StringSliceVar(&e.consumers, "consumer", nil, "`UUID,UUID,…` of consumers (default: any)")
-	flags.StringSliceVar(&e.nodes, "node", nil, "`name,UUID,…` of nodes, with their allocations and providers (default: any)")
-	flags.StringVar(&e.filter.ProjectID, "project", "", "project `ID` of a changed consumer (default: all)")
-	flags.StringSliceVar(&e.filter.Topics, "topic", nil, "`TOPIC,TOPIC,…`: aggregate, allocation, history, inventory, name (of classes and traits), node, node_allocation, provider, trait (default: all)")
 	flags.StringVar(&e.after, "after", "", "`index` of the event behind which to begin; 0 is the oldest one (default: the newest)")
 	flags.StringVar(&e.exec, "exec", "", "shell `command` to run for each event in place of printing it")
 	flags.StringVar(&e.stateFile, "state", "", "`file` with the position, from which a later run goes on")
 	flags.IntVar(&e.retries, "retries", 5, "`number` of times that a command is run again that fails")
 	flags.StringVar(&e.onFailure, "on-failure", onFailureStop, "what to do when a command has failed each time: stop, or skip the event")
 	e.format = frame.OutputFlag(c, frame.OutputTable, frame.OutputJSON)
-	completeProviderFlags(f, c, "tree")
-	completeFlag(f, c, "node", completeNodes)
-	frame.CompleteChoices(c, "topic", historyTopics...)
 	frame.CompleteChoices(c, "on-failure", onFailureStop, onFailureSkip)
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"github.com/berthd/berth/client"
 	"github.com/berthd/berth/cmd/berth/frame"
+	"github.com/berthd/berth/internal/historytext"
 )
 
 // eventHandler prints events or runs a command for them.
@@ -38,7 +39,7 @@ func (h *eventHandler) handle(watched client.Watched) error {
 	if *h.flags.format == frame.OutputJSON {
 		return writeHistoryLine(h.f.Stdout, watched.Event)
 	}
-	texts, err := historyTexts(h.stop.AtOnce, h.f, h.service, []client.HistoryEvent{*watched.Event})
+	texts, err := h.texts(watched.Event)
 	if err != nil {
 		return err
 	}
@@ -48,6 +49,21 @@ func (h *eventHandler) handle(watched client.Watched) error {
 		}
 	}
 	return nil
+}
+
+// texts reads the names of an event. While the service is not available it asks again, as the stream does.
+func (h *eventHandler) texts(event *client.HistoryEvent) (*historytext.Texts, error) {
+	for failed := 1; ; failed++ {
+		texts, err := historyTexts(h.stop.Asked, h.f, h.service, []client.HistoryEvent{*event})
+		if !errors.Is(err, client.ErrUnavailable) {
+			return texts, err
+		}
+		select {
+		case <-h.stop.Asked.Done():
+			return nil, h.stop.Asked.Err()
+		case <-time.After(retryPause(failed)):
+		}
+	}
 }
 
 // execute runs the command until it succeeds, or has failed once more than --retries.

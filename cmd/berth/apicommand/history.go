@@ -81,17 +81,26 @@ Exit codes: 0 succeeded, 1 failed, 2 a flag or an argument is invalid.`,
 	return command
 }
 
-// add adds the flags to the command.
-func (h *historyFlags) add(f *frame.Frame, c *cobra.Command) {
+// addFilters adds the flags of the filters that lists and streams of events have.
+func (h *historyFlags) addFilters(f *frame.Frame, c *cobra.Command) {
 	flags := c.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&h.tree, "tree", "", "name or UUID of a `provider` of a tree, of which all changes are listed (default: any)")
 	flags.StringSliceVar(&h.consumers, "consumer", nil, "`UUID,UUID,…` of consumers (default: any)")
 	flags.StringSliceVar(&h.nodes, "node", nil, "`name,UUID,…` of nodes, with their allocations and providers (default: any)")
-	flags.StringVar(&h.filter.Name, "name", "", "`name` that a provider, node or node allocation has or had (default: any)")
-	flags.StringVar(&h.filter.UserID, "user", "", "`ID` of the user that asked (default: all)")
 	flags.StringVar(&h.filter.ProjectID, "project", "", "project `ID` of a changed consumer (default: all)")
 	flags.StringSliceVar(&h.filter.Topics, "topic", nil, "`TOPIC,TOPIC,…`: aggregate, allocation, history, inventory, name (of classes and traits), node, node_allocation, provider, trait (default: all)")
+	completeProviderFlags(f, c, "tree")
+	completeFlag(f, c, "node", completeNodes)
+	frame.CompleteChoices(c, "topic", historyTopics...)
+}
+
+// add adds the flags to the command.
+func (h *historyFlags) add(f *frame.Frame, c *cobra.Command) {
+	h.addFilters(f, c)
+	flags := c.Flags()
+	flags.StringVar(&h.filter.Name, "name", "", "`name` that a provider, node or node allocation has or had (default: any)")
+	flags.StringVar(&h.filter.UserID, "user", "", "`ID` of the user that asked (default: all)")
 	flags.StringVar(&h.filter.Request, "request", "", "`ID` of a request or of a chain of requests (default: all)")
 	flags.StringVar(&h.since, "since", "", "`time`, duration before now, or index, from which on events are listed, such as 18:00, 2h or 41822")
 	flags.StringVar(&h.until, "until", "", "`time`, duration before now, or index, before which events are listed")
@@ -100,9 +109,6 @@ func (h *historyFlags) add(f *frame.Frame, c *cobra.Command) {
 	flags.BoolVar(&h.follow, "follow", false, "whether new events are printed until the command is interrupted")
 	flags.IntVar(&h.limit, "limit", defaultHistory, "maximum `number` of events; 0 means no limit, which is the default of --follow")
 	h.format = frame.OutputFlag(c)
-	completeProviderFlags(f, c, "tree")
-	completeFlag(f, c, "node", completeNodes)
-	frame.CompleteChoices(c, "topic", historyTopics...)
 }
 
 // defaultHistory is the value of --limit.

@@ -1,9 +1,11 @@
 package command
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -53,6 +55,24 @@ func TestCLI_Events_PrintsEventsUntilSignal(t *testing.T) {
 	}
 	if objects := strings.Split(strings.TrimSpace(one.stdout.text.String()), "\n"); len(objects) != 2 || !strings.HasPrefix(objects[0], `{"type":"event","index":4,`) {
 		t.Errorf("objects = %q", objects)
+	}
+}
+
+// TestCLI_EventsOfServerThatIsAway_GoOn rejects what asks for names for some seconds, as a server that stops does.
+func TestCLI_EventsOfServerThatIsAway_GoOn(t *testing.T) {
+	t.Parallel()
+	environ := startRecord(t)
+	var left atomic.Int32
+	left.Store(6)
+	proxy := &counted{answer: func(w http.ResponseWriter, r *http.Request) bool {
+		return strings.Contains(r.URL.Path, "/resource_providers") && left.Add(-1) >= 0 && send(w, http.StatusServiceUnavailable, "placement.undefined_code")
+	}}
+	events := startEvents(t, []string{"BERTH_URL=" + proxy.listen(t, strings.TrimPrefix(environ[0], "BERTH_URL="))}, "--after", "0", "--topic", "inventory")
+	runLines(t, environ, "provider create compute-1", "inventory set compute-1 --resource VCPU=4")
+	events.stdout.wait(t, "compute-1: inventory +VCPU total 4\n")
+	events.stop(t)
+	if left.Load() >= 0 {
+		t.Error("the command did not ask for names while the service was away")
 	}
 }
 

@@ -86,8 +86,8 @@ func (o *operations) treeShowOperation() *route.Operation {
 			"rule of the request that returns it for one provider or consumer.",
 		Fails: append([]route.Failure{invalidQuery, queryRepeated, unknownInclude, providerNotFound, tooManyConsumers, providerMissingThen}, atFailures...),
 		Variants: []route.Variant{
-			route.From(berth14, o.treeShow, route.QueryOf(treeShowParams), route.Returns[TreeShown](), route.Example(exampleTreeShown)),
-			route.From(berth17, o.treeShow, route.QueryOf(treeShowAtParams), route.Returns[TreeShown](), route.Example(exampleTreeShown)),
+			route.From(berth14, o.treeShow(treeShowSchema), route.QueryOf(treeShowParams), route.Returns[TreeShown](), route.Example(exampleTreeShown)),
+			route.From(berth17, o.treeShow(treeShowAtSchema), route.QueryOf(treeShowAtParams), route.Returns[TreeShown](), route.Example(exampleTreeShown)),
 		},
 	}
 }
@@ -120,11 +120,14 @@ func partsOf(names []string) treePartSet {
 	}
 }
 
-func (o *operations) treeShow(ctx context.Context, in *providerPath) (*streamedResponse, error) {
-	schema := treeShowSchema
-	if hasAt(ctx) {
-		schema = treeShowAtSchema
+// treeShow returns the handler of a variant, with the parameters that it has.
+func (o *operations) treeShow(schema *querystring.Schema) func(context.Context, *providerPath) (*streamedResponse, error) {
+	return func(ctx context.Context, in *providerPath) (*streamedResponse, error) {
+		return o.treeShown(ctx, in, schema)
 	}
+}
+
+func (o *operations) treeShown(ctx context.Context, in *providerPath, schema *querystring.Schema) (*streamedResponse, error) {
 	values, err := query(ctx, schema)
 	if err != nil {
 		return nil, err
